@@ -151,8 +151,8 @@ class Lattice {
   // After forward(): writes the gradient of -total to the scores of time t through write(t, row).
   template <class Write>
   void backward(double total, Write&& write) {
-    std::vector<double> behind = row_of(kImpossible), later = behind,
-                        shares = behind;  // of being at a place, and after
+    // The log-probabilities of the rest of the label, by place: after the present time, and after the next one.
+    std::vector<double> behind = row_of(kImpossible), later = behind, shares = behind;
     for (int64_t s = std::max<int64_t>(0, places_ - 2); s < places_; ++s) behind[static_cast<size_t>(s)] = 0;
     std::vector<T> row(static_cast<size_t>(classes_));
     for (int64_t t = time_ - 1; t >= 0; --t) {

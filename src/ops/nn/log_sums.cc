@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "op/simd/elementary-inl.h"
+#include "op/simd/for_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
@@ -14,19 +15,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Calls step(d, i) for whole vectors, step(one, i) for the rest.
-template <class F>
-HWY_INLINE void for_vectors(int64_t count, F&& step) {
-  const hn::ScalableTag<double> d;
-  const hn::CappedTag<double, 1> one;
-  const size_t n = static_cast<size_t>(count), width = hn::Lanes(d);
-  size_t i = 0;
-  for (; i + width <= n; i += width) step(d, i);
-  for (; i < n; ++i) step(one, i);
-}
-
 void sums(const double* a, const double* b, const double* c, const double* factor, double* sums, int64_t n) noexcept {
-  for_vectors(n, [&](auto d, size_t i) HWY_ATTR {
+  for_vectors<double>(n, [&](auto d, size_t i) HWY_ATTR {
     const auto x = hn::LoadU(d, a + i), y = hn::LoadU(d, b + i),
                z = hn::Add(hn::LoadU(d, c + i), hn::LoadU(d, factor + i));
     // Finite where all three are minus infinity, so that their differences to it are.
@@ -38,7 +28,7 @@ void sums(const double* a, const double* b, const double* c, const double* facto
 }
 
 void shares(const double* a, const double* b, double total, double* shares, int64_t n) noexcept {
-  for_vectors(n, [&](auto d, size_t i) HWY_ATTR {
+  for_vectors<double>(n, [&](auto d, size_t i) HWY_ATTR {
     const auto sum = hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
     hn::StoreU(exp_of(d, hn::Sub(sum, hn::Set(d, total))), d, shares + i);
   });

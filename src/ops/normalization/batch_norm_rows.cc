@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 // After the target is known.
+#include "op/simd/for_vectors-inl.h"
 #include "op/simd/half-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,17 +42,6 @@ HWY_INLINE void store(D d, V v, S* to) {
     hn::StoreU(float_to_float16(d, v), words, reinterpret_cast<uint16_t*>(to));
   else
     hn::StoreU(v, d, to);
-}
-
-// Calls step(d, i) for whole vectors, then for single elements.
-template <class T, class F>
-HWY_INLINE void for_vectors(int64_t count, F&& step) {
-  const hn::ScalableTag<T> d;
-  const hn::CappedTag<T, 1> one;
-  const size_t width = hn::Lanes(d), n = static_cast<size_t>(count);
-  size_t i = 0;
-  for (; i + width <= n; i += width) step(d, i);
-  for (; i < n; ++i) step(one, i);
 }
 
 // The parameters of a vector of columns, or of one channel for all lanes.

@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 #include "op/simd/exponential-inl.h"
+#include "op/simd/for_vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
@@ -18,17 +19,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // Elements summed in the compute type before the sum goes on in double.
 constexpr size_t kBlock = 1024;
-
-// Calls step(d, i) for whole vectors, step(one, i) for the rest.
-template <class T, class F>
-HWY_INLINE void for_vectors(size_t begin, size_t end, F&& step) {
-  const hn::ScalableTag<T> d;
-  const hn::CappedTag<T, 1> one;
-  const size_t width = hn::Lanes(d);
-  size_t i = begin;
-  for (; i + width <= end; i += width) step(d, i);
-  for (; i < end; ++i) step(one, i);
-}
 
 // Sum of term(d, i) over all i, blocks in the compute type, blocks together in double.
 template <class T, class F>
@@ -80,8 +70,9 @@ void softmax(const T* x, T* y, int64_t count, double scale) noexcept {
     return e;
   });
   const T share = top == top ? 1 / static_cast<T>(sum) : top;
-  for_vectors<T>(
-      0, n, [&](auto d, size_t i) HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, share)), d, y + i); });
+  for_vectors<T>(static_cast<int64_t>(n), [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, share)), d, y + i);
+  });
 }
 
 template <class T>
@@ -92,7 +83,7 @@ void log_softmax(const T* x, T* y, int64_t count, double scale) noexcept {
     return exp_of(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
   });
   const T log_sum = static_cast<T>(std::log(sum));
-  for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
+  for_vectors<T>(static_cast<int64_t>(n), [&](auto d, size_t i) HWY_ATTR {
     const auto z = hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top));
     hn::StoreU(hn::Sub(z, hn::Set(d, log_sum)), d, y + i);
   });
@@ -109,7 +100,7 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width,
   for (T& t : top) t = static_cast<T>(-INFINITY);
   for (int64_t i = 0; i < n; ++i) {
     const T* row = x + i * stride;
-    for_vectors<T>(0, columns, [&](auto d, size_t j) HWY_ATTR {
+    for_vectors<T>(static_cast<int64_t>(columns), [&](auto d, size_t j) HWY_ATTR {
       const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor)), best = hn::LoadU(d, top + j);
       hn::StoreU(hn::IfThenElse(hn::Or(hn::Gt(z, best), hn::IsNaN(z)), z, best), d, top + j);
     });
@@ -119,7 +110,7 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width,
     for (int64_t i = begin; i < n && i < begin + kRows; ++i) {
       const T* row = x + i * stride;
       T* to = y + i * stride;
-      for_vectors<T>(0, columns, [&](auto d, size_t j) HWY_ATTR {
+      for_vectors<T>(static_cast<int64_t>(columns), [&](auto d, size_t j) HWY_ATTR {
         const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor));
         const auto e = exp_of(d, hn::Sub(z, hn::LoadU(d, top + j)));
         hn::StoreU(hn::Add(hn::LoadU(d, sum + j), e), d, sum + j);
@@ -135,7 +126,7 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width,
   for (int64_t i = 0; i < n; ++i) {
     const T* row = x + i * stride;
     T* to = y + i * stride;
-    for_vectors<T>(0, columns, [&](auto d, size_t j) HWY_ATTR {
+    for_vectors<T>(static_cast<int64_t>(columns), [&](auto d, size_t j) HWY_ATTR {
       if constexpr (log) {
         const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor));
         hn::StoreU(hn::Sub(hn::Sub(z, hn::LoadU(d, top + j)), hn::LoadU(d, sum + j)), d, to + j);
@@ -152,7 +143,7 @@ void softmax_gradient(const T* dy, const T* y, T* dx, int64_t count, double scal
   const T dot = static_cast<T>(
       sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, dy + i), hn::LoadU(d, y + i)); }));
   const T factor = static_cast<T>(scale);
-  for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
+  for_vectors<T>(static_cast<int64_t>(n), [&](auto d, size_t i) HWY_ATTR {
     const auto difference = hn::Sub(hn::LoadU(d, dy + i), hn::Set(d, dot));
     hn::StoreU(hn::Mul(hn::Mul(hn::Set(d, factor), hn::LoadU(d, y + i)), difference), d, dx + i);
   });
@@ -163,7 +154,7 @@ void log_softmax_gradient(const T* dy, const T* y, T* dx, int64_t count, double 
   const auto n = static_cast<size_t>(count);
   const T sum = static_cast<T>(sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR { return hn::LoadU(d, dy + i); }));
   const T factor = static_cast<T>(scale);
-  for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
+  for_vectors<T>(static_cast<int64_t>(n), [&](auto d, size_t i) HWY_ATTR {
     const auto expected = hn::Mul(exp_of(d, hn::LoadU(d, y + i)), hn::Set(d, sum));
     hn::StoreU(hn::Mul(hn::Set(d, factor), hn::Sub(hn::LoadU(d, dy + i), expected)), d, dx + i);
   });
