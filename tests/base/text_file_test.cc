@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "headrace/error.hpp"
+#include "tests/support/files.h"
 
 namespace headrace {
 namespace {
@@ -15,8 +16,7 @@ namespace {
 class TextFile : public testing::Test {
  protected:
   ~TextFile() override { std::filesystem::remove(path_); }
-  const std::string path_ =
-      (std::filesystem::path(testing::TempDir()) / ("headrace_text_" + std::to_string(getpid()))).string();
+  const std::string path_ = own_path("text");
 };
 
 std::string read_refusal(const std::string& path, size_t most_bytes = 100) {

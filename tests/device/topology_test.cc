@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 
+#include "tests/support/files.h"
 #include "topologies.h"
 
 namespace headrace {
@@ -211,8 +212,7 @@ TEST(TopologyFile, AMissingFileNamesThePresets) {
 }
 
 TEST(TopologyFile, ErrorsNameTheFile) {
-  const std::string path =
-      (std::filesystem::path(testing::TempDir()) / fmt::format("topology-{}.json", getpid())).string();
+  const std::string path = own_path("topology.json");
   const auto expect_refusal = [&](const char* text, const std::string& part) {
     std::ofstream(path) << text;
     expect_value_error([&] { load_topology(path); }, part);

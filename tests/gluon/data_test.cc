@@ -10,6 +10,7 @@
 #include <headrace/headrace.hpp>
 
 #include "gluon/idx.h"
+#include "tests/support/files.h"
 
 namespace headrace::gluon::data {
 namespace {
@@ -24,9 +25,7 @@ class File {
   std::string path() const { return path_.string(); }
 
  private:
-  // Tests run in several processes at a time.
-  std::filesystem::path path_ =
-      std::filesystem::path(::testing::TempDir()) / ("headrace_data_test_" + std::to_string(getpid()) + ".idx");
+  std::filesystem::path path_ = own_path("data.idx");
 };
 
 std::string zipped(const std::string& bytes) {
@@ -98,7 +97,7 @@ TEST(Idx, MissingFilesAndFoldersAreOsErrors) {
       EXPECT_EQ(error.kind(), ErrorKind::kOs) << error.what();
     }
   }
-  const std::string pipe = ::testing::TempDir() + "/headrace_pipe_" + std::to_string(getpid());
+  const std::string pipe = own_path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);  // nobody writes: opening it for reading waits
   EXPECT_THROW(read_idx(pipe, 1), Error);
   unlink(pipe.c_str());

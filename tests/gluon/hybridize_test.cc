@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/support/arrays.h"
+#include "tests/support/files.h"
 
 namespace headrace {
 namespace {
@@ -21,8 +22,7 @@ using ::testing::Pointwise;
 
 // Paths of an exported network; the files are removed at the end.
 struct Files {
-  std::string path =
-      (std::filesystem::path(::testing::TempDir()) / ("headrace_export_" + std::to_string(getpid()))).string();
+  std::string path = own_path("export");
   std::string symbol = path + "-symbol.json", values = path + "-0000.params";
   ~Files() {
     std::filesystem::remove(symbol);

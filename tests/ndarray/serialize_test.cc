@@ -9,6 +9,7 @@
 
 #include "headrace/error.hpp"
 #include "headrace/sparse.hpp"
+#include "tests/support/files.h"
 
 namespace headrace {
 namespace {
@@ -117,7 +118,7 @@ TEST(Serialize, MissingFilesSayWhich) {
 }
 
 TEST(Serialize, OtherKindsOfFilesAreRefused) {
-  const std::string pipe = testing::TempDir() + "/headrace_pipe_" + std::to_string(getpid());
+  const std::string pipe = own_path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);  // nobody writes: opening it for reading waits
   for (const std::string& path : {std::string("/dev/zero"), std::string("/"), pipe})
     EXPECT_THROW(load_arrays(path), Error) << path;

@@ -19,6 +19,7 @@
 #include "headrace/error.hpp"
 #include "headrace/memory.hpp"
 #include "headrace/ndarray.hpp"
+#include "tests/support/files.h"
 #include "timeline/timeline.h"
 
 namespace headrace::profiler {
@@ -42,8 +43,7 @@ class Profiler : public ::testing::Test {
     return Json::parse(in);
   }
 
-  const std::string path_ =
-      (std::filesystem::temp_directory_path() / ("headrace_profiler_" + std::to_string(getpid()) + ".json")).string();
+  const std::string path_ = own_path("profile.json");
 };
 
 // Four MiB.
