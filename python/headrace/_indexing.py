@@ -33,7 +33,7 @@ def assign(array, key, value):
     if not parsed.arrays:
         array[parsed.basic] = value
         return
-    given = _beside(array, _without_leading_ones(_value(array, value), parsed.ndim, array._is_np))
+    given = _without_leading_ones(_value(array, value), parsed.ndim, array._is_np).as_in_context(array.ctx)
     if _core.is_recording() and given._on_tape:
         raise MXNetError(
             "assignment: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with "
@@ -82,18 +82,13 @@ class _Key:
                         self.axes.append(len(basic))
                         basic.append(slice(None))
                 axis += _consumed(item)
-        self.arrays = [_beside(array, index) for index in self.arrays]
+        self.arrays = [index.as_in_context(array.ctx) for index in self.arrays]
         self.basic = tuple(basic or items)
 
     @property
     def ndim(self):
         """Number of dimensions of what a key with integer arrays selects."""
         return len(self.basic) - len(self.arrays) + max(index.ndim for index in self.arrays)
-
-
-def _beside(array, other):
-    """`other` on the device of `array`, which computes where it lies."""
-    return other if other.ctx == array.ctx else other.as_in_context(array.ctx)
 
 
 class _Mask:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import pathlib
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
-from .._file import open_file
-from ._read import MESSAGE, TimelineError
+from ._read import MESSAGE, TimelineError, parse
 
 
 def merge(paths: list[str]) -> dict[str, Any]:
@@ -61,12 +59,7 @@ class _Part:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        with open_file(path, "r", encoding="utf-8") as file:
-            try:
-                document = json.load(file)
-            except (ValueError, RecursionError) as error:
-                message = f"{path}: not a JSON file ({error}); was it written completely?"
-                raise TimelineError(message) from None
+        document = parse(path)
         self._events = document.get("traceEvents") if isinstance(document, dict) else None
         if not isinstance(self._events, list) or not all(isinstance(event, dict) for event in self._events):
             raise TimelineError(

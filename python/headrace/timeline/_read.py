@@ -121,12 +121,16 @@ def load(path: str) -> Timeline:
     'Timeline'
     >>> mx.profiler.set_config()
     """
+    return read(parse(path), path)
+
+
+def parse(path: str) -> Any:
+    """The JSON in a file; errors as of `load`."""
     with open_file(path, "r", encoding="utf-8") as file:
         try:
-            document = json.load(file)
+            return json.load(file)
         except (ValueError, RecursionError) as error:
             raise TimelineError(f"{path}: not a JSON file ({error}); was it written completely?") from None
-    return read(document, path)
 
 
 def read(document: Any, name: str = "the timeline") -> Timeline:
