@@ -102,7 +102,8 @@ TEST(CudaKernelsSlow, PositionsOfExtremes) {
 // --- rows ------------------------------------------------------------------------------------------------------------
 
 TEST(CudaKernelsSlow, SoftmaxOfRowsOfAnyLength) {
-  for (const Shape& shape : {Shape{5, 3}, Shape{4, 70}, Shape{2, 1500}, Shape{3, 8, 5}, Shape{0, 4}, Shape{4, 0}})
+  for (const Shape& shape :
+       {Shape{5, 3}, Shape{4, 70}, Shape{2, 1500}, Shape{2, 9000}, Shape{3, 8, 5}, Shape{0, 4}, Shape{4, 0}})
     for (const char* op : {"softmax", "log_softmax"})
       for (const int64_t axis : {-1, 1})
         expect_as_on_host({varied(shape, DType::kFloat32, 16)}, [&](const Arrays& in) {
@@ -117,13 +118,13 @@ TEST(CudaKernelsSlow, SoftmaxOfEveryDType) {
 
 TEST(CudaKernelsSlow, LayerNormOfEveryDType) {
   for (const DType dtype : kRealDTypes)
-    for (const int64_t width : {3, 40, 1100})
+    for (const int64_t width : {3, 40, 1100, 9000})
       expect_as_on_host({varied({6, width}, dtype, 18), varied({width}, dtype, 19), varied({width}, dtype, 20)},
                         [](const Arrays& in) { return apply("LayerNorm", in); });
 }
 
 TEST(CudaKernelsSlow, GradientsOfLayerNorm) {
-  for (const Shape& shape : {Shape{700, 40}, Shape{3, 1100}, Shape{0, 4}})
+  for (const Shape& shape : {Shape{700, 40}, Shape{3, 1100}, Shape{2, 5000}, Shape{0, 4}})
     for (const size_t which : {0, 1, 2}) {
       const Shape width{shape[1]};
       expect_as_on_host(
