@@ -48,8 +48,8 @@ void CudaStream::open() {
     device_.check(driver.stream_create_with_priority(&handle_, CU_STREAM_NON_BLOCKING,
                                                      role() == StreamRole::kCompute ? kNormal : kHigh),
                   "cuStreamCreateWithPriority");
-  for (CUevent& event : events_)
-    if (!event) device_.check(driver.event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  for (Mark& mark : marks_)
+    if (!mark.event) device_.check(driver.event_create(&mark.event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
   auto* const counter = static_cast<uint64_t*>(pinned_memory().allocate(sizeof(uint64_t)));
   *counter = 0;
   counter_.store(counter, std::memory_order_release);
@@ -64,9 +64,8 @@ struct CudaStream::Recording final : Recorder {
   CudaStream& stream;
 };
 
-// The work is over for the stream when it has written the number. Where launching fails half-way what was put there
-// already still runs, so the number is written all the same; a stream that does not take it tells nobody when its work
-// ends, and its device cannot be used.
+// The work is over for the stream when it has written its number or a later one. Where launching fails half-way what
+// was put there already still runs, so the number counts all the same.
 Event CudaStream::launch(Work& work) {
   const ContextScope context(device_);
   open();
@@ -80,23 +79,60 @@ Event CudaStream::launch(Work& work) {
   }
   const uint64_t number = launched_.load(std::memory_order_relaxed) + 1;
   launched_.store(number, std::memory_order_release);
-  const CudaDriver& driver = device_.driver();
-  const CUresult written = driver.stream_write_value64(handle_, address_of(const_cast<uint64_t*>(counter_.load())),
-                                                       number, CU_STREAM_WRITE_VALUE_DEFAULT);
-  if (written != CUDA_SUCCESS) device_.lose(written, "cuStreamWriteValue64");
-  const CUresult recorded = driver.event_record(events_[number % kEvents], handle_);
-  if (recorded != CUDA_SUCCESS) device_.lose(recorded, "cuEventRecord");
+  if (is_time_to_tell(number)) tell(number);
   return {this, number};
 }
 
-// An event whose place another has taken was of work that is long complete: the engine keeps fewer launches.
+// Where the GPU is behind, the calls cost nothing, and whoever waits for one piece of work need not wait for the next.
+bool CudaStream::is_time_to_tell(uint64_t number) noexcept {
+  constexpr uint64_t kMostUntold = 4, kIsBehind = 2 * kMostUntold;
+  return number - told_.load(std::memory_order_relaxed) >= kMostUntold || number - completed() > kIsBehind;
+}
+
+void CudaStream::tell(uint64_t number) noexcept {
+  if (told_.load(std::memory_order_acquire) >= number) return;
+  const std::lock_guard guard(telling_);
+  if (told_.load(std::memory_order_relaxed) >= number) return;
+  try {
+    write_number();
+  } catch (...) {  // the device is lost
+    return;
+  }
+}
+
+// What is launched meanwhile may be put on the stream before or behind the number, both of which are true. A stream
+// that does not take the number tells nobody when its work ends, and its device cannot be used.
+void CudaStream::write_number() {
+  const ContextScope context(device_);
+  const CudaDriver& driver = device_.driver();
+  const uint64_t reached = launched_.load(std::memory_order_acquire);
+  const CUresult written = driver.stream_write_value64(handle_, address_of(const_cast<uint64_t*>(counter_.load())),
+                                                       reached, CU_STREAM_WRITE_VALUE_DEFAULT);
+  if (written != CUDA_SUCCESS) device_.lose(written, "cuStreamWriteValue64");
+  newest_ = (newest_ + 1) % kMarks;
+  marks_[newest_].number = reached;
+  const CUresult recorded = driver.event_record(marks_[newest_].event, handle_);
+  if (recorded != CUDA_SUCCESS) device_.lose(recorded, "cuEventRecord");
+  told_.store(reached, std::memory_order_release);
+}
+
+void CudaStream::tell_all() noexcept { tell(launched_.load(std::memory_order_relaxed)); }
+
+// For the oldest mark behind the event.
 void CudaStream::wait(Event event) {
   auto& other = static_cast<CudaStream&>(*event.stream);
   if (other.completed() >= event.number) return;
   const ContextScope context(device_);
   open();
-  device_.check(device_.driver().stream_wait_event(handle_, other.events_[event.number % kEvents], 0),
-                "cuStreamWaitEvent");
+  other.tell(event.number);
+  const std::lock_guard guard(other.telling_);
+  size_t oldest = other.newest_;
+  for (size_t back = 1; back < kMarks; ++back) {
+    const size_t place = (other.newest_ + kMarks - back) % kMarks;
+    if (other.marks_[place].number < event.number) break;
+    oldest = place;
+  }
+  device_.check(device_.driver().stream_wait_event(handle_, other.marks_[oldest].event, 0), "cuStreamWaitEvent");
 }
 
 uint64_t CudaStream::completed() noexcept {
@@ -110,6 +146,7 @@ uint64_t CudaStream::completed() noexcept {
 // On a lost device the driver begins no more of the host's code, but what it has begun goes on.
 void CudaStream::synchronize(uint64_t number) noexcept {
   constexpr int kSpins = 1000;
+  tell(number);
   constexpr auto kPause = std::chrono::microseconds(20);
   for (int looks = 0; completed() < number && !device_.lost(); ++looks) {
     if (looks < kSpins) continue;

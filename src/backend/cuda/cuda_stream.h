@@ -1,10 +1,13 @@
 // A stream of a GPU. Work is put on it when it is launched, by the launch thread of its device; the stream counts in
-// memory of the host what it has completed, so that to ask costs no call. Kernels are put on it with put_kernel(); code
+// memory of the host what it has completed, so that to ask costs no call. That it does so, and an event for other
+// streams, is put behind several pieces of work where they are short, since both calls take as long as the launch of
+// a kernel. Kernels are put on it with put_kernel(); code
 // that run_on_device() takes is the host's, and runs in a thread of the driver when the stream has come to it.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <span>
 
 #include "backend/cuda/driver.h"
@@ -35,25 +38,40 @@ class CudaStream final : public Stream {
 
   // Any thread.
   bool has_work() noexcept { return launched_.load(std::memory_order_acquire) > completed(); }
+  // Has the stream count what was launched up to `number`, if it is not to do so yet. Any thread, but for code of the
+  // host that a stream runs.
+  void tell(uint64_t number) noexcept;
+  // All that was launched. The launch thread, when it has nothing to launch.
+  void tell_all() noexcept;
   // Loses the device if the stream has met an error.
   void ask_for_errors() noexcept;
 
  private:
   class HostCode;
   struct Recording;
-  // More than the engine launches ahead: an event is waited for before its place is needed again.
-  static constexpr size_t kEvents = 64;
+  // A point that other streams can wait for.
+  struct Mark {
+    CUevent event = nullptr;
+    uint64_t number = 0;
+  };
+  // More than the engine launches ahead: what a mark is behind is over before its place is needed again.
+  static constexpr size_t kMarks = 64;
 
   void open();
+  bool is_time_to_tell(uint64_t number) noexcept;
+  void write_number();
   void put_host_code(std::unique_ptr<DeviceCode> code);
   void copy_through_staging(MemoryBlock to, MemoryBlock from, size_t bytes);
 
   CudaDevice& device_;
-  CUstream handle_ = nullptr;  // these three: null until the first work; the launch thread's, then constant
-  std::array<CUevent, kEvents> events_ = {};
+  CUstream handle_ = nullptr;  // these two: null until the first work; the launch thread's, then constant
   std::atomic<volatile uint64_t*> counter_{nullptr};  // pinned memory of the host, written by the stream
   std::atomic<uint64_t> launched_{0};
-  std::atomic<int> running_{0};  // host code of this stream, in threads of the driver
+  std::mutex telling_;
+  std::atomic<uint64_t> told_{0};     // written under telling_: how far the stream has been told to count
+  std::array<Mark, kMarks> marks_{};  // guarded by telling_
+  size_t newest_ = 0;                 // likewise: the place of the mark at told_
+  std::atomic<int> running_{0};       // host code of this stream, in threads of the driver
 };
 
 // The stream that the calling thread launches work on; it is one of a GPU of this backend.
