@@ -1,12 +1,12 @@
 #include "backend/cuda/cuda_stream.h"
 
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/pinned_memory.h"
+#include "backend/cuda/staged_copies.h"
 #include "device/registry.h"
 
 namespace headrace {
@@ -17,20 +17,6 @@ CUdeviceptr address_of(const void* pointer) noexcept { return reinterpret_cast<C
 CudaDevice& cuda_device(Device device) { return static_cast<CudaDevice&>(*accelerator_of(device)); }
 
 bool is_pinned(const MemoryBlock& block) noexcept { return block.device.type == DeviceType::kCpuPinned; }
-
-// A block of pinned memory for one copy.
-class Staging {
- public:
-  explicit Staging(size_t bytes) : data_(pinned_memory().allocate(bytes)), bytes_(bytes) {}
-  ~Staging() { pinned_memory().release(data_, bytes_); }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-  void* data() const noexcept { return data_; }
-
- private:
-  void* const data_;
-  const size_t bytes_;
-};
 
 }  // namespace
 
@@ -59,7 +45,7 @@ void CudaStream::open() {
 struct CudaStream::Recording final : Recorder {
   explicit Recording(CudaStream& of) : stream(of) {}
   void put(std::span<const void* const>, std::unique_ptr<DeviceCode> code) override {
-    stream.put_host_code(std::move(code));
+    stream.put_host_code(stream.handle_, std::move(code));
   }
   CudaStream& stream;
 };
@@ -192,9 +178,9 @@ class CudaStream::HostCode {
   std::unique_ptr<DeviceCode> code_;
 };
 
-void CudaStream::put_host_code(std::unique_ptr<DeviceCode> code) {
+void CudaStream::put_host_code(CUstream where, std::unique_ptr<DeviceCode> code) {
   auto host = std::make_unique<HostCode>(*this, *current_work(), std::move(code));
-  device_.check(device_.driver().launch_host_func(handle_, &HostCode::run, host.get()), "cuLaunchHostFunc");
+  device_.check(device_.driver().launch_host_func(where, &HostCode::run, host.get()), "cuLaunchHostFunc");
   static_cast<void>(host.release());
 }
 
@@ -212,28 +198,20 @@ void CudaStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
                          "cuMemcpyPeerAsync");
   }
   const bool to_device = from.device.is_host();
-  if (!is_pinned(to_device ? from : to)) return copy_through_staging(to, from, bytes);
+  // Memory that is not pinned the driver would copy at once, while the caller waits; but another stream may still be
+  // writing it.
+  if (!is_pinned(to_device ? from : to))
+    return to_device ? staged_copies().to_device(*this, address_of(to.address), from.address, bytes)
+                     : staged_copies().to_host(*this, to.address, address_of(from.address), bytes);
   if (to_device)
     device_.check(driver.memcpy_htod_async(address_of(to.address), from.address, bytes, handle_), "cuMemcpyHtoDAsync");
   else
     device_.check(driver.memcpy_dtoh_async(to.address, address_of(from.address), bytes, handle_), "cuMemcpyDtoHAsync");
 }
 
-// Memory of the host that is not pinned the driver would copy at once, while the caller waits; but another stream may
-// still be writing it. So the host's half is the host's, in its turn.
-void CudaStream::copy_through_staging(MemoryBlock to, MemoryBlock from, size_t bytes) {
-  const auto staging = std::make_shared<const Staging>(bytes);
-  current_work()->hold(staging);
-  const MemoryBlock pinned{{DeviceType::kCpuPinned, 0}, staging->data()};
-  const auto copy_bytes = [](void* target, const void* source, size_t count) {
-    return [=] { std::memcpy(target, source, count); };
-  };
-  if (!from.device.is_host()) {
-    copy(pinned, from, bytes);
-    return run_on_device({}, copy_bytes(to.address, pinned.address, bytes));
-  }
-  run_on_device({}, copy_bytes(pinned.address, from.address, bytes));
-  copy(to, pinned, bytes);
+StagedCopies& CudaStream::staged_copies() {
+  if (!staged_copies_) staged_copies_ = new StagedCopies(device_);
+  return *staged_copies_;
 }
 
 void CudaStream::put_kernel(CUfunction kernel, unsigned blocks, unsigned threads,

@@ -7,8 +7,10 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "backend/cuda/driver.h"
 #include "device/stream.h"
@@ -16,6 +18,7 @@
 namespace headrace {
 
 class CudaDevice;
+class StagedCopies;
 
 class CudaStream final : public Stream {
  public:
@@ -32,6 +35,13 @@ class CudaStream final : public Stream {
 
   // For work that is being launched on this stream. The kernel takes one struct, whose bytes are `arguments`.
   void put_kernel(CUfunction kernel, unsigned blocks, unsigned threads, std::span<const std::byte> arguments);
+
+  // For work that is being launched on this stream: code of the host on a stream of the same context, whose end this
+  // stream waits for. It fails the work.
+  template <class Code>
+  void run_on_host(CUstream where, Code code) {
+    put_host_code(where, std::make_unique<DeviceCodeOf<Code>>(std::move(code)));
+  }
 
   // For libraries that put work on it, while it is launched.
   CUstream handle() const noexcept { return handle_; }
@@ -60,11 +70,12 @@ class CudaStream final : public Stream {
   void open();
   bool is_time_to_tell(uint64_t number) noexcept;
   void write_number();
-  void put_host_code(std::unique_ptr<DeviceCode> code);
-  void copy_through_staging(MemoryBlock to, MemoryBlock from, size_t bytes);
+  void put_host_code(CUstream where, std::unique_ptr<DeviceCode> code);
+  StagedCopies& staged_copies();
 
   CudaDevice& device_;
-  CUstream handle_ = nullptr;  // these two: null until the first work; the launch thread's, then constant
+  StagedCopies* staged_copies_ = nullptr;  // the launch thread's; null: none was needed
+  CUstream handle_ = nullptr;              // these two: null until the first work; the launch thread's, then constant
   std::atomic<volatile uint64_t*> counter_{nullptr};  // pinned memory of the host, written by the stream
   std::atomic<uint64_t> launched_{0};
   std::mutex telling_;
