@@ -99,6 +99,22 @@ TEST(CudaKernelsSlow, PositionsOfExtremes) {
     expect_as_on_host({x}, [axis](const Arrays& in) { return apply("_npi_argmin", in, {{"axis", int64_t{axis}}}); });
 }
 
+// --- copies ----------------------------------------------------------------------------------------------------------
+
+TEST(CudaKernelsSlow, CopiesOfTransposedArraysOfEveryDType) {
+  for (const DType dtype : kAllDTypes)
+    expect_as_on_host({varied({70, 40}, dtype, 40)},
+                      [](const Arrays& in) { return call("_copy", {transposed(in[0])}); });
+}
+
+TEST(CudaKernelsSlow, CopiesOfPermutedAxes) {
+  for (const Shape& axes : {Shape{0, 2, 3, 1}, Shape{0, 3, 1, 2}, Shape{3, 1, 2, 0}, Shape{2, 3, 0, 1}})
+    for (const Shape& shape : {Shape{3, 17, 33, 20}, Shape{2, 40, 1, 64}, Shape{5, 3, 16, 31}})
+      expect_as_on_host({varied(shape, DType::kFloat32, 41)}, [&](const Arrays& in) {
+        return call("_copy", {call("transpose", {in[0]}, {{"axes", axes}})});
+      });
+}
+
 // --- rows ------------------------------------------------------------------------------------------------------------
 
 TEST(CudaKernelsSlow, SoftmaxOfRowsOfAnyLength) {

@@ -7,7 +7,9 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/pinned_memory.h"
 #include "backend/cuda/staged_copies.h"
+#include "backend/cuda/stream_times.h"
 #include "device/registry.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -56,17 +58,31 @@ Event CudaStream::launch(Work& work) {
   const ContextScope context(device_);
   open();
   Recording recording(*this);
+  bool is_timed = false;
   {
     const StreamScope scope(*this, work, &recording);
     if (work.begin()) {
+      is_timed = begin_times(work);
       work.launch();
-      work.end();
+      if (!is_timed) work.end();
     }
   }
   const uint64_t number = launched_.load(std::memory_order_relaxed) + 1;
+  if (is_timed) times_->end(number);
   launched_.store(number, std::memory_order_release);
   if (is_time_to_tell(number)) tell(number);
   return {this, number};
+}
+
+bool CudaStream::begin_times(Work& work) {
+  if (!timeline::enabled()) [[likely]]
+    return false;
+  if (!times_) times_ = new StreamTimes(device_, *this);
+  return times_->begin(work);
+}
+
+void CudaStream::report_times(uint64_t number) noexcept {
+  if (times_) times_->report(number);
 }
 
 // Where the GPU is behind, the calls cost nothing, and whoever waits for one piece of work need not wait for the next.

@@ -19,6 +19,7 @@ namespace headrace {
 
 class CudaDevice;
 class StagedCopies;
+class StreamTimes;
 
 class CudaStream final : public Stream {
  public:
@@ -31,6 +32,7 @@ class CudaStream final : public Stream {
   // Whoever waits asks for progress itself.
   void expect(uint64_t) noexcept override {}
   void synchronize(uint64_t number) noexcept override;
+  void report_times(uint64_t number) noexcept override;
   void copy(MemoryBlock to, MemoryBlock from, size_t bytes) override;
 
   // For work that is being launched on this stream. The kernel takes one struct, whose bytes are `arguments`.
@@ -68,14 +70,16 @@ class CudaStream final : public Stream {
   static constexpr size_t kMarks = 64;
 
   void open();
+  bool begin_times(Work& work);
   bool is_time_to_tell(uint64_t number) noexcept;
   void write_number();
   void put_host_code(CUstream where, std::unique_ptr<DeviceCode> code);
   StagedCopies& staged_copies();
 
   CudaDevice& device_;
-  StagedCopies* staged_copies_ = nullptr;  // the launch thread's; null: none was needed
-  CUstream handle_ = nullptr;              // these two: null until the first work; the launch thread's, then constant
+  StagedCopies* staged_copies_ = nullptr;  // these two: the launch thread's; null: not needed yet
+  StreamTimes* times_ = nullptr;
+  CUstream handle_ = nullptr;  // these two: null until the first work; the launch thread's, then constant
   std::atomic<volatile uint64_t*> counter_{nullptr};  // pinned memory of the host, written by the stream
   std::atomic<uint64_t> launched_{0};
   std::mutex telling_;
