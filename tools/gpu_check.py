@@ -80,6 +80,7 @@ def run_tests(chosen: str) -> dict[str, Any]:
     environment = {
         "HEADRACE_CUDA_DRIVER": "libcuda.so.1",
         "HEADRACE_CUDA_COMPILER": "",
+        "HEADRACE_CUDA_DNN": "",
         **os.environ,
     }
     done = subprocess.run(
