@@ -13,7 +13,7 @@ struct IndexArguments {
   const void* indices;
   void* to;
   int64_t outer, length, inner;  // of the array that the positions lie in
-  int64_t count;                 // of indices, where they are slices'
+  int64_t count;                 // of indices
 };
 
 struct MarkArguments {
@@ -83,24 +83,26 @@ inline void add_to_slices(const IndexArguments& a) {
   }
 }
 
-// to[o, j] = from[o, positions[o, j], j]
-template <class T, class Index, IndexMode kMode>
-inline void pick_elements(const IndexArguments& a) {
-  for (int64_t i = first_of_thread(); i < a.outer * a.inner; i += all_threads()) {
-    const int64_t row = i / a.inner * a.length + position<Index, kMode>(a, i);
-    static_cast<T*>(a.to)[i] = static_cast<const T*>(a.from)[row * a.inner + i % a.inner];
-  }
+// Calls f(place in the indices, place in the whole array) for every index of a position of its own.
+template <class Index, IndexMode kMode, class F>
+inline void for_each_element(const IndexArguments& a, const F& f) {
+  const int64_t block = a.count / a.outer;
+  for (int64_t k = first_of_thread(); k < a.count; k += all_threads())
+    f(k, (k / block * a.length + position<Index, kMode>(a, k)) * a.inner + k % a.inner);
 }
 
-// to[o, positions[o, j], j] = from[o, j], 0 elsewhere.
+// to[o, i, j] = from[o, positions[o, i, j], j]
+template <class T, class Index, IndexMode kMode>
+inline void pick_elements(const IndexArguments& a) {
+  for_each_element<Index, kMode>(
+      a, [&](int64_t k, int64_t at) { static_cast<T*>(a.to)[k] = static_cast<const T*>(a.from)[at]; });
+}
+
+// to[o, positions[o, i, j], j] = from[o, i, j]
 template <class T, class Index, IndexMode kMode>
 inline void put_elements(const IndexArguments& a) {
-  const int64_t size = a.outer * a.length * a.inner;
-  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
-    const int64_t place = i / a.inner / a.length * a.inner + i % a.inner;
-    const bool is_there = position<Index, kMode>(a, place) == i / a.inner % a.length;
-    static_cast<T*>(a.to)[i] = is_there ? static_cast<const T*>(a.from)[place] : T{};
-  }
+  for_each_element<Index, kMode>(
+      a, [&](int64_t k, int64_t at) { static_cast<T*>(a.to)[at] = static_cast<const T*>(a.from)[k]; });
 }
 
 template <class T, class Index>

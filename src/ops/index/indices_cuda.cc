@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
+#include "ops/creation/creation.h"
 #include "ops/index/indices.cuh"
 #include "ops/index/indices.h"
 
@@ -100,6 +101,7 @@ void pick_cuda(KernelContext& c, const Tensor& from, const Positions& positions,
 
 void put_cuda(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
               const Tensor& to) {
+  fill(c, to, int64_t{0});
   launch_indexing(c, "put_elements", true, from, positions, space, to);
 }
 
@@ -119,7 +121,8 @@ void add_indices_cuda(KernelTable& table) {
   table.set_part(pick_elements, pick_cuda);
   table.set_part(put_elements, put_cuda);
   table.set_part(mark_positions, mark_cuda);
-  table.set_own_kernels({"take", "_backward_take", "Embedding", "pick", "_backward_pick", "one_hot"});
+  table.set_own_kernels({"take", "_backward_take", "Embedding", "pick", "_backward_pick", "one_hot", "_take_along_axis",
+                         "_put_along_axis"});
 }
 
 }  // namespace headrace
