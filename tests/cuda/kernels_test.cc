@@ -99,6 +99,20 @@ TEST(CudaKernelsSlow, PositionsOfExtremes) {
     expect_as_on_host({x}, [axis](const Arrays& in) { return apply("_npi_argmin", in, {{"axis", int64_t{axis}}}); });
 }
 
+TEST(CudaKernelsSlow, RunningSums) {
+  for (const DType dtype : kAllDTypes)
+    for (const int64_t axis : {0, 1})
+      expect_as_on_host({varied({3, 50}, dtype, 13)}, [axis](const Arrays& in) {
+        return apply("_cumulative_sum", in, {{"axis", int64_t{axis}}, {"reverse", true}});
+      });
+  for (const Shape& shape : {Shape{3, 5}, Shape{2, 40'000}, Shape{20'000, 3}, Shape{300, 1100}, Shape{0, 3}})
+    for (const bool reverse : {false, true})
+      for (const int64_t axis : {0, 1})
+        expect_as_on_host({varied(shape, DType::kFloat32, 14)}, [&](const Arrays& in) {
+          return apply("_cumulative_sum", in, {{"axis", int64_t{axis}}, {"reverse", reverse}});
+        });
+}
+
 // --- rows ------------------------------------------------------------------------------------------------------------
 
 TEST(CudaKernelsSlow, SoftmaxOfRowsOfAnyLength) {
