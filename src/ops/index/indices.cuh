@@ -68,21 +68,6 @@ inline void take_slices(const IndexArguments& a) {
   }
 }
 
-// to[o, positions[k], :] += from[o, k, :], in the order of k. Each element of the result is one thread's, which looks
-// at every index; those of a block, whose elements lie together, look at the same ones.
-template <class T, class Sum, class Index, IndexMode kMode>
-inline void add_to_slices(const IndexArguments& a) {
-  const int64_t size = a.outer * a.length * a.inner;
-  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
-    const int64_t row = i / a.inner % a.length, outer = i / a.inner / a.length;
-    const T* const from = static_cast<const T*>(a.from) + outer * a.count * a.inner + i % a.inner;
-    Sum sum{};
-    for (int64_t k = 0; k < a.count; ++k)
-      if (position<Index, kMode>(a, k) == row) sum = static_cast<Sum>(sum + static_cast<Sum>(from[k * a.inner]));
-    static_cast<T*>(a.to)[i] = static_cast<T>(sum);
-  }
-}
-
 // Calls f(place in the indices, place in the whole array) for every index of a position of its own.
 template <class Index, IndexMode kMode, class F>
 inline void for_each_element(const IndexArguments& a, const F& f) {
