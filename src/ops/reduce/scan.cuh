@@ -63,8 +63,7 @@ inline void scan_totals(const ScanArguments& a) {
     for (int64_t i = chunk.begin + Threads::lane(); i < chunk.end; i += kWidth)
       sum += scan_term(static_cast<const T*>(a.from)[chunk.place(i)]);
     sum = Threads::combined(sum, Plus());
-    if (chunk.row < a.rows && Threads::lane() == 0)
-      static_cast<ScanSum<T>*>(a.totals)[piece + Threads::number()] = sum;
+    if (chunk.row < a.rows && Threads::lane() == 0) static_cast<ScanSum<T>*>(a.totals)[piece + Threads::number()] = sum;
   }
 }
 

@@ -1,5 +1,5 @@
-// Sorting along the middle dimension of outer x length x inner: rows, or tiles of long ones, in shared memory, then merges
-// of sorted runs. All of it is stable: positions of equal keys ascend.
+// Sorting along the middle dimension of outer x length x inner: rows, or tiles of long ones, in shared memory, then
+// merges of sorted runs. All of it is stable: positions of equal keys ascend.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,8 @@ namespace headrace::device {
 
 // What an element is compared as.
 template <class T>
-using Compared = std::conditional_t<
-    is_real<T>, std::conditional_t<std::is_same_v<T, double>, double, float>,
-    std::conditional_t<sizeof(T) == 8 || std::is_same_v<T, uint32_t>, T, int32_t>>;
+using Compared = std::conditional_t<is_real<T>, std::conditional_t<std::is_same_v<T, double>, double, float>,
+                                    std::conditional_t<sizeof(T) == 8 || std::is_same_v<T, uint32_t>, T, int32_t>>;
 template <class T>
 using KeyFor = typename KeyOf<Compared<T>>::Key;
 
@@ -159,7 +158,8 @@ inline void put_ordered(const OrderingArguments& a, int64_t row, int64_t i, KeyF
 template <class T, bool kHasPlaces>
 inline KeyFor<T> key_of_element(const OrderingArguments& a, int64_t row, int64_t i) {
   using K = KeyOf<Compared<T>>;
-  const auto value = numeric_cast<Compared<T>>(static_cast<const T*>(a.from)[element_of_row(row, i, a.length, a.inner)]);
+  const auto value =
+      numeric_cast<Compared<T>>(static_cast<const T*>(a.from)[element_of_row(row, i, a.length, a.inner)]);
   const auto flip = static_cast<KeyFor<T>>(a.flip);
   if constexpr (kHasPlaces)
     return K::pair(value, flip, 0).key;
