@@ -117,5 +117,22 @@ TEST(CudaKernelsSlow, GradientsOfBatchNorm) {
       }
 }
 
+// Planes of every width, and one without elements.
+TEST(CudaKernelsSlow, GroupNormOfEveryDTypeAndItsGradients) {
+  for (const DType dtype : kRealDTypes)
+    for (const Shape& shape : {Shape{3, 4, 2}, Shape{2, 4, 7, 9}, Shape{2, 4, 900}, Shape{2, 4, 0}})
+      for (const size_t which : {0, 1, 2}) {
+        const NDArray x = varied(shape, dtype, 66), row = varied({2}, dtype, 67);
+        expect_as_on_host({x, row, varied({2}, dtype, 68)}, [which](const Inputs& in) {
+          return call_all("_group_norm", in, {{"num_groups", int64_t{2}}})[which];
+        });
+        if (shape.back() == 0) continue;
+        const NDArray mean = varied({shape[0], 2}, dtype, 69),
+                      deviation = call("_plus_scalar", {mean}, {{"scalar", 2.0}});
+        expect_as_on_host({varied(shape, dtype, 70), x, row, mean, deviation},
+                          [which](const Inputs& in) { return call_all("_backward_GroupNorm", in, {})[which]; });
+      }
+}
+
 }  // namespace
 }  // namespace headrace
