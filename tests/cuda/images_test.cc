@@ -134,5 +134,22 @@ TEST(CudaKernelsSlow, GroupNormOfEveryDTypeAndItsGradients) {
       }
 }
 
+TEST(CudaKernelsSlow, ImagesAreResized) {
+  for (const DType dtype : kRealDTypes)
+    for (const char* kind : {"mean", "aligned", "centred", "nearest"})
+      for (const bool transposed : {false, true}) {
+        const Shape shape = transposed ? Shape{2, 3, 9, 4} : Shape{2, 3, 5, 7};
+        expect_as_on_host({varied(shape, dtype, 71)}, [&](const Inputs& in) {
+          return call_all("_resample2d", in,
+                          {{"kind", std::string(kind)},
+                           {"height", int64_t{5}},
+                           {"width", int64_t{7}},
+                           {"out_height", int64_t{9}},
+                           {"out_width", int64_t{4}},
+                           {"transposed", transposed}})[0];
+        });
+      }
+}
+
 }  // namespace
 }  // namespace headrace

@@ -20,36 +20,27 @@ constexpr unsigned kThreads = 256;  // find_outside works with blocks of so many
 
 KernelGrid grid_for(int64_t elements) { return {blocks_for((elements + kThreads - 1) / kThreads), kThreads}; }
 
-// What is copied to the host of an index that is out of range.
-struct Outside {
-  Outside() : found(static_cast<int64_t*>(pinned_memory().allocate(kBytes))) {}
-  ~Outside() { pinned_memory().release(found, kBytes); }
-  Outside(const Outside&) = delete;
-  Outside& operator=(const Outside&) = delete;
-
-  static constexpr size_t kBytes = 2 * sizeof(int64_t);
-  int64_t* const found;
-};
-
 }  // namespace
 
 void raise_outside(KernelContext& c, const Positions& positions, int64_t extent) {
   const bool may_raise =
       extent == 0 || positions.mode == IndexMode::kRaise || positions.mode == IndexMode::kRaiseNegative;
   if (positions.indices.size == 0 || !may_raise) return;
-  const auto outside = std::make_shared<const Outside>();
+  constexpr size_t kBytes = 2 * sizeof(int64_t);
+  const auto outside = std::make_shared<const PinnedBlock>(kBytes);
   current_work()->hold(outside);
-  void* const there = c.workspace(Outside::kBytes);
+  void* const there = c.workspace(kBytes);
   const int64_t least = positions.mode == IndexMode::kRaise ? -extent : 0;
   const device::CheckArguments arguments{positions.indices.data, static_cast<int64_t*>(there), positions.indices.size,
                                          least, extent};
   launch_cuda({kHeader, fmt::format("find_outside<{}>", element_name(positions.indices.dtype)), "CheckArguments"},
               {1, kThreads}, arguments);
   const Device gpu = current_device();
-  current_cuda_stream().copy({{DeviceType::kCpuPinned, 0}, outside->found}, {gpu, there}, Outside::kBytes);
+  current_cuda_stream().copy({{DeviceType::kCpuPinned, 0}, outside->data()}, {gpu, there}, kBytes);
   run_on_device({}, [outside, name = std::string(c.name()), axis = positions.axis, extent] {
-    check(outside->found[0] < 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", name,
-          outside->found[1], axis, extent);
+    const auto* const found = static_cast<const int64_t*>(outside->data());
+    check(found[0] < 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", name, found[1],
+          axis, extent);
   });
 }
 
