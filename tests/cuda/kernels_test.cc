@@ -115,6 +115,20 @@ TEST(CudaKernelsSlow, CopiesOfPermutedAxes) {
       });
 }
 
+TEST(CudaKernelsSlow, RunningSums) {
+  for (const DType dtype : kAllDTypes)
+    for (const int64_t axis : {0, 1})
+      expect_as_on_host({varied({3, 50}, dtype, 13)}, [axis](const Arrays& in) {
+        return apply("_cumulative_sum", in, {{"axis", int64_t{axis}}, {"reverse", true}});
+      });
+  for (const Shape& shape : {Shape{3, 5}, Shape{2, 40'000}, Shape{20'000, 3}, Shape{300, 1100}, Shape{0, 3}})
+    for (const bool reverse : {false, true})
+      for (const int64_t axis : {0, 1})
+        expect_as_on_host({varied(shape, DType::kFloat32, 14)}, [&](const Arrays& in) {
+          return apply("_cumulative_sum", in, {{"axis", int64_t{axis}}, {"reverse", reverse}});
+        });
+}
+
 // --- rows ------------------------------------------------------------------------------------------------------------
 
 TEST(CudaKernelsSlow, SoftmaxOfRowsOfAnyLength) {
@@ -269,10 +283,42 @@ TEST(CudaKernelsSlow, ArraysAreMade) {
             {{"start", 2.5}, {"stop", 40.0}, {"step", 1.5}, {"dtype", dtype}, {"ctx", std::string(to_string(device))}}),
         {});
   };
+  const auto eye = [](DType dtype, Device device) {
+    return as_in_context(apply("_eye", {},
+                               {{"N", int64_t{4}},
+                                {"M", int64_t{3}},
+                                {"k", int64_t{-2}},
+                                {"dtype", dtype},
+                                {"ctx", std::string(to_string(device))}}),
+                         {});
+  };
+  const auto spaced = [](DType dtype, Device device) {
+    return as_in_context(apply("_linspace", {},
+                               {{"start", 1.5},
+                                {"stop", 7.0},
+                                {"num", int64_t{9}},
+                                {"dtype", dtype},
+                                {"ctx", std::string(to_string(device))}}),
+                         {});
+  };
   for (const DType dtype : kAllDTypes) {
     expect_close(full(dtype, kGpu0), full(dtype, {}));
     expect_close(range(dtype, kGpu0), range(dtype, {}));
+    expect_close(eye(dtype, kGpu0), eye(dtype, {}));
+    expect_close(spaced(dtype, kGpu0), spaced(dtype, {}));
   }
+}
+
+TEST(CudaKernelsSlow, TrianglesAreKept) {
+  for (const char* op : {"_npi_tril", "_npi_triu"})
+    for (const int64_t k : {-9, -1, 0, 2, 9}) {
+      expect_as_on_host({varied({2, 5, 4}, DType::kFloat32, 70)}, [&](const Arrays& in) {
+        return apply(op, in, {{"k", int64_t{k}}});
+      });
+      expect_as_on_host({varied({5}, DType::kFloat16, 71)}, [&](const Arrays& in) {
+        return apply(op, in, {{"k", int64_t{k}}});
+      });
+    }
 }
 
 // Bits: no rounding is in them.
