@@ -126,3 +126,54 @@ def test_a_driver_that_is_not_there_is_named_where_a_gpu_is_used(tmp_path):
     done = run(program, tmp_path, HEADRACE_CUDA_DRIVER=str(tmp_path / "libcuda.so.1"))
     assert done.stdout == "0\n", done.stderr
     assert "NVIDIA's driver cannot be loaded" in done.stderr
+
+
+MEMORY = """
+import headrace as mx
+from headrace import nd
+from headrace.mxnet import test_utils
+
+total = mx.context.gpu_memory_info(1)[1]
+assert mx.context.num_gpus() == mx.util.get_gpu_count() == len(test_utils.list_gpus()) == 2
+assert mx.util.get_gpu_memory(1) == (total, total)
+x = nd.ones((1024, 1024), ctx=mx.gpu(1))
+x.wait_to_read()
+used = total - mx.context.gpu_memory_info(1)[0]
+assert used >= 4 * 1024 * 1024, used
+assert mx.context.gpu_memory_info(0) == (total, total)
+del x
+mx.gpu(1).empty_cache()
+assert mx.context.gpu_memory_info(1)[0] == total
+assert mx.runtime.Features().is_enabled("CUDA")
+try:
+    mx.context.gpu_memory_info(2)
+except mx.MXNetError as error:
+    print(error)
+"""
+
+CHOOSE = """
+import headrace as mx
+print(mx.context.num_gpus(), mx.context.num_gpus())
+try:
+    mx.nd.ones((2,), ctx=mx.gpu(0))
+except mx.MXNetError as error:
+    print(error)
+"""
+
+
+def test_memory_and_features_are_those_of_the_driver(tmp_path):
+    done = run(MEMORY, tmp_path)
+    assert done.stdout == "gpu_memory_info: there is no gpu(2); 2 GPUs can be used\n", done.stderr
+
+
+def test_a_driver_that_nobody_asked_for_is_hinted_at_once(tmp_path):
+    done = run(CHOOSE, tmp_path, HEADRACE_CUDA="", HEADRACE_LOG="warn")
+    assert done.stdout.startswith("0 0\ngpu(0): no such device; NVIDIA's driver is there"), done.stderr
+    assert "HEADRACE_CUDA=1 uses its GPUs" in done.stdout
+    assert done.stderr.count("HEADRACE_CUDA=1 uses its GPUs") == 1
+
+
+def test_a_driver_that_is_not_to_be_used_is_not_hinted_at(tmp_path):
+    done = run(CHOOSE, tmp_path, HEADRACE_CUDA="0", HEADRACE_LOG="warn")
+    assert "HEADRACE_CUDA" not in done.stdout + done.stderr
+    assert "let the machine simulate GPUs" in done.stdout
