@@ -142,6 +142,7 @@ used = total - mx.context.gpu_memory_info(1)[0]
 assert used >= 4 * 1024 * 1024, used
 assert mx.context.gpu_memory_info(0) == (total, total)
 del x
+mx.nd.waitall()
 mx.gpu(1).empty_cache()
 assert mx.context.gpu_memory_info(1)[0] == total
 assert mx.runtime.Features().is_enabled("CUDA")
