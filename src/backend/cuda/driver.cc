@@ -53,11 +53,13 @@ void look_up_devices(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.ctx_pop_current, "cuCtxPopCurrent");
   look_up(driver.ctx_get_current, "cuCtxGetCurrent");
   look_up(driver.ctx_enable_peer_access, "cuCtxEnablePeerAccess");
+  look_up(driver.ctx_synchronize, "cuCtxSynchronize");
 }
 
 void look_up_memory(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.mem_alloc, "cuMemAlloc");
   look_up(driver.mem_free, "cuMemFree");
+  look_up(driver.mem_get_info, "cuMemGetInfo");
   look_up(driver.mem_host_alloc, "cuMemHostAlloc");
   look_up(driver.mem_free_host, "cuMemFreeHost");
   look_up(driver.memcpy_htod_async, "cuMemcpyHtoDAsync");

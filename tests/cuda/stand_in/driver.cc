@@ -2,9 +2,11 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "tests/cuda/stand_in/kernel.h"
 #include "tests/cuda/stand_in/machine.h"
@@ -124,6 +126,19 @@ CUresult ctx_enable_peer_access(CUcontext, unsigned) {
   return machine().enter("cuCtxEnablePeerAccess");
 }
 
+CUresult ctx_synchronize() {
+  Context& context = machine().needed("cuCtxSynchronize");
+  if (const CUresult failure = machine().enter("cuCtxSynchronize")) return failure;
+  std::vector<Stream*> streams;
+  {
+    const std::lock_guard guard(context.mutex);
+    streams = context.streams;
+  }
+  for (Stream* const stream : streams)
+    while (!stream->is_idle()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return machine().is_lost() ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS;
+}
+
 // --- memory ----------------------------------------------------------------------------------------------------------
 
 CUresult mem_alloc(CUdeviceptr* memory, size_t bytes) {
@@ -140,6 +155,13 @@ CUresult mem_free(CUdeviceptr memory) {
   if (!owner) violation("cuMemFree of memory that is no device's");
   owner->memory.release(memory);
   return CUDA_SUCCESS;
+}
+
+CUresult mem_get_info(size_t* free, size_t* total) {
+  const Memory& memory = machine().needed("cuMemGetInfo").memory;
+  *free = memory.free();
+  *total = memory.total();
+  return machine().enter("cuMemGetInfo");
 }
 
 CUresult mem_host_alloc(void** memory, size_t bytes, unsigned) {
@@ -211,7 +233,10 @@ CUresult stream_create(CUstream* stream, unsigned flags, int) {
   if (flags != CU_STREAM_NON_BLOCKING)
     violation("cuStreamCreateWithPriority of a stream that waits for the default one");
   if (const CUresult failure = machine().enter("cuStreamCreateWithPriority")) return failure;
-  *stream = reinterpret_cast<CUstream>(new Stream(context));
+  auto* const made = new Stream(context);
+  const std::lock_guard guard(context.mutex);
+  context.streams.push_back(made);
+  *stream = reinterpret_cast<CUstream>(made);
   return CUDA_SUCCESS;
 }
 
@@ -376,8 +401,10 @@ const std::map<std::string, void*> kFunctions = {
     {"cuCtxPopCurrent", address(ctx_pop_current)},
     {"cuCtxGetCurrent", address(ctx_get_current)},
     {"cuCtxEnablePeerAccess", address(ctx_enable_peer_access)},
+    {"cuCtxSynchronize", address(ctx_synchronize)},
     {"cuMemAlloc", address(mem_alloc)},
     {"cuMemFree", address(mem_free)},
+    {"cuMemGetInfo", address(mem_get_info)},
     {"cuMemHostAlloc", address(mem_host_alloc)},
     {"cuMemFreeHost", address(mem_free_host)},
     {"cuMemcpyHtoDAsync", address(memcpy_htod)},

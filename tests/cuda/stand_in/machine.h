@@ -37,6 +37,7 @@ class Memory {
   void begin_use(CUdeviceptr address);
   void end_use(CUdeviceptr address);
   size_t total() const noexcept { return bytes_; }
+  size_t free() const;
 
  private:
   struct Block {
@@ -52,9 +53,13 @@ class Memory {
   std::map<CUdeviceptr, Block> blocks_;  // guarded by mutex_
 };
 
+class Stream;
+
 struct Context {
   int device;
   Memory memory;
+  std::mutex mutex;
+  std::vector<Stream*> streams;  // guarded by mutex; they live as long as the process
 };
 
 // A point in a stream, recorded any number of times.
