@@ -1,0 +1,49 @@
+// Detection of objects on the plug-in's GPUs, beside the host.
+#include <gtest/gtest.h>
+
+#include "tests/cuda/beside_host.h"
+
+namespace headrace {
+namespace {
+
+// Of images that there are and that there are not, partly outside, turned inside out, and of one place.
+NDArray regions(DType dtype) {
+  return cast_to(array({0, 0, 0, 6, 5, 1, 2, 1, 11, 9, 1, -3, -4, 2, 2, -1, 0, 0, 3,  3,
+                        2, 0, 0, 3, 3, 0, 5, 5, 2,  2, 1, 4,  4,  4, 4, 0,  2, 2, 90, 80},
+                       {8, 5}),
+                 dtype);
+}
+
+TEST(CudaDetectionSlow, LargestElementsOfRegionsAndTheirGradients) {
+  for (const DType dtype : kRealDTypes) {
+    const NDArray images = varied({2, 3, 7, 9}, dtype, 1);
+    for (const size_t which : {0, 1})
+      expect_as_on_host({images, regions(dtype)}, [which](const std::vector<NDArray>& in) {
+        const OpDef& op = find_op("ROIPooling");
+        return invoke_all(op, attrs_of(op, {{"pooled_size", Shape{3, 2}}, {"spatial_scale", 0.8}}), in)[which];
+      });
+    const NDArray record = cast_to(varied({200, 3, 2, 2}, DType::kInt8, 2), DType::kInt64);
+    expect_as_on_host({varied({200, 3, 2, 2}, dtype, 3), record}, [](const std::vector<NDArray>& in) {
+      return call("_backward_ROIPooling", {in[0], in[1]}, {{"shape", Shape{1, 1, 1, 3}}});
+    });
+  }
+}
+
+TEST(CudaDetectionSlow, RegionsOfNothing) {
+  expect_as_on_host({varied({1, 2, 3, 3}, DType::kFloat32, 4), varied({0, 5}, DType::kFloat32, 5)},
+                    [](const std::vector<NDArray>& in) {
+                      return call("ROIPooling", {in[0], in[1]}, {{"pooled_size", Shape{2, 2}}, {"spatial_scale", 1.0}});
+                    });
+}
+
+TEST(CudaDetectionSlow, BoxesAroundPlaces) {
+  for (const DType dtype : kRealDTypes)
+    for (const bool clip : {false, true})
+      expect_as_on_host({varied({1, 2, 5, 7}, dtype, 6)}, [clip](const std::vector<NDArray>& in) {
+        return call("_contrib_MultiBoxPrior", {in[0]},
+                    {{"sizes", Doubles{0.75, 0.3}}, {"ratios", Doubles{1, 2, 0.5}}, {"clip", clip}});
+      });
+}
+
+}  // namespace
+}  // namespace headrace
