@@ -170,5 +170,13 @@ TEST(CudaKernelsSlow, BordersOfEveryKind) {
     });
 }
 
+TEST(CudaKernelsSlow, SumsOfNeighbouringChannels) {
+  for (const DType dtype : kRealDTypes)
+    for (const int64_t size : {1, 4, 5, 99})
+      expect_as_on_host({varied({2, 7, 3, 2}, dtype, 75)}, [size](const Inputs& in) {
+        return call_all("_channel_window_sum", in, {{"nsize", int64_t{size}}})[0];
+      });
+}
+
 }  // namespace
 }  // namespace headrace
