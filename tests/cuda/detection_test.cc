@@ -45,5 +45,42 @@ TEST(CudaDetectionSlow, BoxesAroundPlaces) {
       });
 }
 
+// Rows (class, score, box, one more number).
+NDArray boxes(DType dtype, bool centers) {
+  const NDArray at = call("abs", {varied({3, 300, 2}, DType::kFloat32, 7)});
+  const NDArray size = call("_mul_scalar", {call("abs", {varied({3, 300, 2}, DType::kFloat32, 8)})}, {{"scalar", 0.4}});
+  const NDArray kind = cast_to(varied({3, 300, 1}, DType::kInt8, 9), DType::kFloat32);
+  const NDArray end = centers ? size : call("broadcast_add", {at, size});
+  const NDArray score = varied({3, 300, 1}, DType::kFloat32, 10);
+  return cast_to(call("Concat", {kind, score, at, end, score}, {{"dim", int64_t{2}}}), dtype);
+}
+
+TEST(CudaDetectionSlow, OfOverlappingBoxesTheBestStay) {
+  for (const DType dtype : kRealDTypes)
+    for (const char* format : {"corner", "center"})
+      for (const int64_t topk : {-1, 0, 50})
+        for (const size_t which : {0, 1})
+          expect_as_on_host({boxes(dtype, format == std::string("center"))}, [&](const std::vector<NDArray>& in) {
+            const OpDef& op = find_op("_contrib_box_nms");
+            return invoke_all(op,
+                              attrs_of(op, {{"overlap_thresh", 0.3},
+                                            {"valid_thresh", 0.1},
+                                            {"topk", topk},
+                                            {"id_index", int64_t{0}},
+                                            {"background_id", int64_t{1}},
+                                            {"force_suppress", topk == 50},
+                                            {"in_format", std::string(format)}}),
+                              in)[which];
+          });
+}
+
+TEST(CudaDetectionSlow, GradientsGoToTheBoxesThatStay) {
+  const NDArray record = cast_to(array({2, 0, -1, 4, 3, -1}, {2, 3}), DType::kInt64);
+  for (const DType dtype : kRealDTypes)
+    expect_as_on_host({varied({2, 3, 6}, dtype, 11), record}, [](const std::vector<NDArray>& in) {
+      return call("_backward_contrib_box_nms", {in[0], in[1]});
+    });
+}
+
 }  // namespace
 }  // namespace headrace
