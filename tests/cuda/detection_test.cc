@@ -82,5 +82,48 @@ TEST(CudaDetectionSlow, GradientsGoToTheBoxesThatStay) {
     });
 }
 
+// Corners of boxes of any place and size.
+NDArray corners(const Shape& shape, uint64_t seed) {
+  Shape half = shape;
+  half.back() = 2;
+  const NDArray low = call("abs", {varied(half, DType::kFloat32, seed)});
+  const NDArray size = call("_mul_scalar", {call("abs", {varied(half, DType::kFloat32, seed + 1)})}, {{"scalar", 0.5}});
+  return call("Concat", {low, call("broadcast_add", {low, size})}, {{"dim", static_cast<int64_t>(shape.size()) - 1}});
+}
+
+// Three images: of five objects, of two and of none.
+NDArray objects_of_images() {
+  const NDArray kinds = array({0, 2, 1, 1, 0, 1, 0, -1, -1, -1, -1, -1, -1, -1, -1}, {3, 5, 1});
+  const NDArray is_there = call("_greater_equal_scalar", {kinds}, {{"scalar", 0.0}});
+  const NDArray none = call("_full", {}, {{"shape", Shape{3, 5, 4}}, {"value", -1.0}});
+  const NDArray there = call("broadcast_mul", {is_there, call("ones_like", {none})});
+  return call("Concat", {kinds, call("where", {there, corners({3, 5, 4}, 12), none})}, {{"dim", int64_t{2}}});
+}
+
+TEST(CudaDetectionSlow, TargetsOfAnchors) {
+  for (const DType dtype : kRealDTypes)
+    for (const double mining : {-1.0, 2.0})
+      for (const size_t which : {0, 1, 2})
+        expect_as_on_host({cast_to(corners({1, 400, 4}, 14), dtype), cast_to(objects_of_images(), dtype),
+                           varied({3, 4, 400}, dtype, 16)},
+                          [&](const std::vector<NDArray>& in) {
+                            const OpDef& op = find_op("_contrib_MultiBoxTarget");
+                            return invoke_all(op,
+                                              attrs_of(op, {{"overlap_threshold", 0.4},
+                                                            {"negative_mining_ratio", mining},
+                                                            {"negative_mining_thresh", 0.3}}),
+                                              in)[which];
+                          });
+}
+
+TEST(CudaDetectionSlow, LabelsThatEndWrongRaise) {
+  const NDArray anchors = as_in_context(corners({1, 4, 4}, 17), kGpu0);
+  const NDArray wrong = as_in_context(array({-1, 0, 0, 1, 1}, {1, 1, 5}), kGpu0);
+  const NDArray scores = as_in_context(varied({1, 2, 4}, DType::kFloat32, 18), kGpu0);
+  const NDArray kinds = invoke_all(find_op("_contrib_MultiBoxTarget"), find_op("_contrib_MultiBoxTarget").default_attrs,
+                                   std::vector<NDArray>{anchors, wrong, scores})[2];
+  EXPECT_EQ(kind_of([&] { as_in_context(kinds, {}).wait_to_read(); }), ErrorKind::kRuntime);
+}
+
 }  // namespace
 }  // namespace headrace
