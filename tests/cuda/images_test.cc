@@ -157,5 +157,32 @@ TEST(CudaKernelsSlow, ImagesAreResized) {
       }
 }
 
+TEST(CudaKernelsSlow, BordersOfEveryKind) {
+  const Shape width{0, 0, 0, 0, 3, 1, 2, 9};
+  for (const char* mode : {"constant", "edge", "reflect", "symmetric", "wrap"}) {
+    for (const DType dtype : kAllDTypes)
+      expect_as_on_host({varied({2, 3, 4, 5}, dtype, 72)}, [&](const Inputs& in) {
+        return call_all("_pad", in, {{"pad_width", width}, {"mode", std::string(mode)}, {"constant_values", 2.5}})[0];
+      });
+    if (mode == std::string("constant")) continue;
+    for (const DType dtype : kRealDTypes)
+      expect_as_on_host({varied({2, 3, 8, 16}, dtype, 73)}, [&](const Inputs& in) {
+        return call_all("_pad_back", in, {{"pad_width", width}, {"mode", std::string(mode)}})[0];
+      });
+  }
+  for (const Shape& shape : {Shape{}, Shape{0, 2}})
+    expect_as_on_host({varied(shape, DType::kFloat32, 74)}, [&](const Inputs& in) {
+      return call_all("_pad", in, {{"pad_width", shape.empty() ? Shape{} : Shape{1, 2, 0, 1}}})[0];
+    });
+}
+
+TEST(CudaKernelsSlow, SumsOfNeighbouringChannels) {
+  for (const DType dtype : kRealDTypes)
+    for (const int64_t size : {1, 4, 5, 99})
+      expect_as_on_host({varied({2, 7, 3, 2}, dtype, 75)}, [size](const Inputs& in) {
+        return call_all("_channel_window_sum", in, {{"nsize", int64_t{size}}})[0];
+      });
+}
+
 }  // namespace
 }  // namespace headrace
