@@ -215,7 +215,9 @@ class Torch:
 
     def lenet(self, batch: int) -> Work:
         nn = self.torch.nn
-        net = nn.Sequential(nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Conv2d(20, 50, 3), nn.ReLU())
+        net = nn.Sequential(
+            nn.Conv2d(1, 20, 5), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Conv2d(20, 50, 3), nn.ReLU()
+        )
         net.extend([nn.MaxPool2d(2, 2), nn.Flatten(), nn.Linear(1250, 128), nn.ReLU(), nn.Linear(128, 10)])
         return self.training(net.cuda(), self.random(batch, 1, 28, 28), self.labels(batch, 10))
 
@@ -273,7 +275,9 @@ def milliseconds(make: Callable[[Framework], Work]) -> Callable[[Framework], flo
 CASES: dict[str, Callable[[Framework], float]] = {
     "x + 1 of 16 elements, us": lambda f: 1e6 * seconds_of(f.add_one(f.random(16)), f.wait, 2000),
     "x + 1 of 64M elements, GB/s": of_bytes(512, lambda f: f.add_one(f.random(64 * MEGA))),
-    "tanh(0.8 x + 0.04 x x) x + 1 of 64M elements, GB/s": of_bytes(512, lambda f: f.gelu_chain(f.random(64 * MEGA))),
+    "tanh(0.8 x + 0.04 x x) x + 1 of 64M elements, GB/s": of_bytes(
+        512, lambda f: f.gelu_chain(f.random(64 * MEGA))
+    ),
     "sum of 64M elements, GB/s": of_bytes(256, lambda f: f.total(f.random(64 * MEGA))),
     "softmax of 16K x 1K, GB/s": of_bytes(128, lambda f: f.softmax(f.random(16384, 1024))),
     "layer norm of 16K x 1K, GB/s": of_bytes(128, lambda f: f.layer_norm(f.random(16384, 1024))),
@@ -288,7 +292,9 @@ CASES: dict[str, Callable[[Framework], float]] = {
     "LeNet, batch 256, step, ms": milliseconds(lambda f: f.lenet(256)),
     "ResNet-18, batch 64, float32, step, ms": milliseconds(lambda f: f.resnet(18, 64, "float32")),
     "ResNet-50, batch 64, bfloat16, step, ms": milliseconds(lambda f: f.resnet(50, 64, "bfloat16")),
-    "ResNet-50, batch 64, bfloat16, forward, ms": milliseconds(lambda f: f.resnet_inference(50, 64, "bfloat16")),
+    "ResNet-50, batch 64, bfloat16, forward, ms": milliseconds(
+        lambda f: f.resnet_inference(50, 64, "bfloat16")
+    ),
     "LSTM of 512, 32 steps, batch 64, forward and backward, ms": milliseconds(lambda f: f.lstm(32, 64, 512)),
     "sort of 4M elements, ms": milliseconds(lambda f: f.sort(f.random(4 * MEGA))),
 }
@@ -298,7 +304,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("framework", choices=["headrace", "torch"])
     parser.add_argument("results", nargs="?", type=pathlib.Path)
-    parser.add_argument("-k", dest="words", default="", help="cases whose name contains one of these, split at |")
+    parser.add_argument(
+        "-k", dest="words", default="", help="cases whose name contains one of these, split at |"
+    )
     arguments = parser.parse_args()
     framework = {"headrace": Headrace, "torch": Torch}[arguments.framework]()
     found: dict[str, float | str] = {}

@@ -17,7 +17,8 @@ set(cuda_device_headers
   op/formula/scalar.h
   op/formula/special_functions.cc
   op/formula/special_functions.h
-  ops/random/philox_rounds.h)
+  ops/random/philox_rounds.h
+  ops/sort/key_of.h)
 set(cuda_standard_headers bit cmath cstddef cstdint limits numbers numeric string_view type_traits)
 set(device_header_table)
 foreach(header IN LISTS cuda_device_headers)
@@ -71,6 +72,6 @@ add_library(headrace_cuda SHARED ${cuda_sources} ${cuda_kernels} "${PROJECT_BINA
   "${PROJECT_BINARY_DIR}/cuda/add_kernels.cc")
 target_include_directories(headrace_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(headrace_cuda PRIVATE headrace_internal ${CMAKE_DL_LIBS})
-# Where pip puts the compiler of kernels and cuBLASLt.
+# Where pip puts the compiler of kernels, cuBLASLt and cuDNN.
 set_target_properties(headrace_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/../nvidia/cuda_nvrtc/lib;$ORIGIN/../nvidia/cublas/lib;$ORIGIN/../nvidia/cu13/lib")
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../nvidia/cuda_nvrtc/lib;$ORIGIN/../nvidia/cublas/lib;$ORIGIN/../nvidia/cudnn/lib;$ORIGIN/../nvidia/cu13/lib")

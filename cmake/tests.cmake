@@ -8,7 +8,7 @@ if(HEADRACE_LAYERS)
   list(FILTER test_folders INCLUDE REGEX "^(${layers_regex})$")
 endif()
 
-# What stands in for NVIDIA's driver, compiler and cuBLASLt: kernels are compiled for the host and run there, late.
+# What stands in for NVIDIA's driver, compiler, cuBLASLt and cuDNN: kernels are compiled for the host and run there, late.
 if(TARGET headrace_cuda)
   file(GLOB stand_in_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cuda/stand_in/*.cc")
   add_library(cuda_stand_in SHARED ${stand_in_sources})
@@ -67,6 +67,16 @@ foreach(folder IN LISTS test_folders)
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "*Stress*:*Slow*" TEST_LIST ${target}_slow
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${tsan_options}")
 endforeach()
+
+# Convolutions where there is no cuDNN, and what may be rounded to TF32.
+if(TARGET test_cuda)
+  set(convolutions "CudaDnn*:*Convolution*")
+  add_test(NAME cuda.without_cudnn COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}")
+  add_test(NAME cuda.tf32 COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}:*Product*")
+  set_tests_properties(cuda.without_cudnn PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "HEADRACE_CUDA_DNN=none")
+  set_tests_properties(cuda.tf32 PROPERTIES LABELS slow TIMEOUT 900
+    ENVIRONMENT "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION=1")
+endif()
 
 # The real compiler of kernels needs no GPU.
 if(TARGET test_cuda)

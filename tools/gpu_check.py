@@ -23,7 +23,7 @@ MEGA = 1 << 20
 
 
 def try_kernels() -> dict[str, Any]:
-    """A reduction, rows, a product, indices and draws, each beside the host."""
+    """A reduction, rows, a product, indices, sorting and draws, each beside the host."""
     import headrace as mx
     from headrace import nd
 
@@ -44,6 +44,9 @@ def try_kernels() -> dict[str, Any]:
             "layer with bias": nd.FullyConnected(x, x[:8], x[0][:8], num_hidden=8),
             "batch of products": nd.batch_dot(x.reshape((4, 16, 96)), x.reshape((4, 96, 16))),
             "take": nd.take(x, rows),
+            "sort": nd.sort(x, axis=0),
+            "topk": nd.topk(x.reshape((-1,)), k=50),
+            "argsort": nd.argsort(x.reshape((2, -1))),
             "uniform": nd.random.uniform(shape=(1000,), ctx=context),
             "normal": nd.random.normal(shape=(1000,), ctx=context),
         }
@@ -80,6 +83,7 @@ def run_tests(chosen: str) -> dict[str, Any]:
     environment = {
         "HEADRACE_CUDA_DRIVER": "libcuda.so.1",
         "HEADRACE_CUDA_COMPILER": "",
+        "HEADRACE_CUDA_DNN": "",
         **os.environ,
     }
     done = subprocess.run(

@@ -37,7 +37,7 @@ for contexts in ([mx.gpu(0)], [mx.gpu(0), mx.gpu(1)]):
     assert all(abs(a - b) < 1e-4 * abs(a) for a, b in zip(here, there)), (here, there)
 assert here[-1] < here[0]
 assert not mx.runtime.detours(), mx.runtime.detours()
-assert "sort" in mx.runtime.operators_on_host()
+assert "_npi_svd" in mx.runtime.operators_on_host()
 assert "Convolution" not in mx.runtime.operators_on_host()
 print("trained")
 """
@@ -145,7 +145,7 @@ del x
 mx.nd.waitall()
 mx.gpu(1).empty_cache()
 assert mx.context.gpu_memory_info(1)[0] == total
-assert mx.runtime.Features().is_enabled("CUDA")
+assert [name for name in ("CUDA", "CUDNN", "NCCL") if mx.runtime.Features().is_enabled(name)] == ["CUDA"]
 try:
     mx.context.gpu_memory_info(2)
 except mx.MXNetError as error:
@@ -163,7 +163,7 @@ except mx.MXNetError as error:
 
 
 def test_memory_and_features_are_those_of_the_driver(tmp_path):
-    done = run(MEMORY, tmp_path)
+    done = run(MEMORY, tmp_path, HEADRACE_CUDA_DNN="none")
     assert done.stdout == "gpu_memory_info: there is no gpu(2); 2 GPUs can be used\n", done.stderr
 
 

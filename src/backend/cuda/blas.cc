@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/library.h"
 #include "base/check.h"
+#include "base/config.h"
 #include "base/log.h"
 
 namespace headrace {
@@ -106,14 +106,14 @@ Types types_of(DType dtype) {
     case DType::kBfloat16:
       return {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     default:
-      return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return {CUDA_R_32F, CUDA_R_32F, config().cuda_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
   }
 }
 
 // Of the first elements of all matrices of a batch.
 uint32_t alignment_of(const void* data, int64_t batch_stride, DType dtype) {
   const auto bits = reinterpret_cast<uintptr_t>(data) | (static_cast<uintptr_t>(batch_stride) * item_size(dtype));
-  return bits == 0 ? kMostAlignment : static_cast<uint32_t>(std::min<uintptr_t>(bits & (~bits + 1), kMostAlignment));
+  return static_cast<uint32_t>(headrace::alignment_of(bits, kMostAlignment));
 }
 
 // All that what the library says of a product depends on.
@@ -142,11 +142,7 @@ struct ProductShape {
 };
 
 struct ProductShapeHash {
-  size_t operator()(const ProductShape& shape) const noexcept {
-    size_t hash = 0;
-    for (const int64_t value : shape.values) hash = hash * 0x9e3779b97f4a7c15 + static_cast<size_t>(value);
-    return hash;
-  }
+  size_t operator()(const ProductShape& shape) const noexcept { return hash_of_shape(shape.values); }
 };
 
 // Kept as long as the process. No `algorithm`: the library has none for it.

@@ -76,6 +76,7 @@ void look_up_streams(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.launch_host_func, "cuLaunchHostFunc");
   look_up(driver.event_create, "cuEventCreate");
   look_up(driver.event_record, "cuEventRecord");
+  look_up(driver.event_elapsed_time, "cuEventElapsedTime");
   look_up(driver.module_load_data, "cuModuleLoadData");
   look_up(driver.module_get_function, "cuModuleGetFunction");
   look_up(driver.launch_kernel, "cuLaunchKernel");

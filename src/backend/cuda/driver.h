@@ -45,6 +45,7 @@ struct CudaDriver {
   decltype(&cuLaunchHostFunc) launch_host_func;
   decltype(&cuEventCreate) event_create;
   decltype(&cuEventRecord) event_record;
+  decltype(&cuEventElapsedTime) event_elapsed_time;
   decltype(&cuModuleLoadData) module_load_data;
   decltype(&cuModuleGetFunction) module_get_function;
   decltype(&cuLaunchKernel) launch_kernel;

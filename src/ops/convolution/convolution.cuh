@@ -15,6 +15,13 @@ struct ColumnArguments {
   ImageStrides strides;  // of the image
 };
 
+// An image without gaps, whose channels follow each other after `inner` elements.
+struct ChannelArguments {
+  void* image;
+  const void* bias;  // one number for each channel
+  int64_t size, channels, inner;
+};
+
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
@@ -67,6 +74,15 @@ inline void columns_to_image(const ColumnArguments& a) {
     static_cast<T*>(a.image)[image * a.strides.first + channel * a.strides.channel + offset_of(x, a.strides.place)] =
         numeric_cast<T>(sum);
   }
+}
+
+template <class T>
+inline void add_to_channels(const ChannelArguments& a) {
+  auto* const image = static_cast<T*>(a.image);
+  const auto* const bias = static_cast<const T*>(a.bias);
+  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.size; i += step)
+    image[i] = numeric_cast<T>(numeric_cast<float>(image[i]) + numeric_cast<float>(bias[i / a.inner % a.channels]));
 }
 
 }  // namespace headrace::device

@@ -2,12 +2,11 @@
 // seen as matrices of (image, window) by channels, which is how they lie in memory with channels last.
 #include <algorithm>
 
-#include "base/check.h"
 #include "op/copy_part.h"
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
 #include "ops/convolution/convolution.cuh"
-#include "ops/convolution/convolution.h"
+#include "ops/convolution/convolution_cuda.h"
 #include "ops/convolution/window_cuda.h"
 #include "ops/linalg/gemm.h"
 #include "ops/reduce/reduction.h"
@@ -148,15 +147,6 @@ const Reduction& sum() {
   return reduction;
 }
 
-// Sums of out, one for each channel.
-void sum_out(KernelContext& context, const ConvolutionProblem& p) {
-  const Shape channels{p.out.shape[1]};
-  const Strides one{1};
-  const Tensor out{p.out.data, p.out.dtype, p.out.shape, p.out.strides, p.out.size()};
-  sum().run(context, out, all_axes(p.out.shape.size()) & ~AxisSet{0b10},
-            {p.bias, p.out.dtype, channels, one, channels[0]});
-}
-
 // Each turn gives a weight of its own, in the memory of `parts`; then they are added.
 void gradient_of_weight(KernelContext& context, const ConvolutionProblem& p) {
   const int64_t step = images_at_once(p), turns = std::max<int64_t>(1, (p.out.shape[0] + step - 1) / step);
@@ -180,12 +170,20 @@ void gradient_of_weight(KernelContext& context, const ConvolutionProblem& p) {
   if (!is_packed)
     copy_elements(context, p.weight.data, p.weight.strides, whole, contiguous_strides(p.weight.shape), p.weight.shape,
                   p.dtype());
-  if (p.bias) sum_out(context, p);
+  if (p.bias) sum_of_channels(context, p);
 }
 
-void convolve_cuda(KernelContext& context, const ConvolutionProblem& p) {
-  check(!p.after.any(), ErrorKind::kRuntime, "{}: what comes after a convolution is not part of it on GPUs",
-        context.name());
+}  // namespace
+
+void sum_of_channels(KernelContext& context, const ConvolutionProblem& p) {
+  const Shape channels{p.out.shape[1]};
+  const Strides one{1};
+  const Tensor out{p.out.data, p.out.dtype, p.out.shape, p.out.strides, p.out.size()};
+  sum().run(context, out, all_axes(p.out.shape.size()) & ~AxisSet{0b10},
+            {p.bias, p.out.dtype, channels, one, channels[0]});
+}
+
+void convolve_by_products(KernelContext& context, const ConvolutionProblem& p) {
   if (p.pass == ConvolutionPass::kWeight) return gradient_of_weight(context, p);
   const int64_t images = p.data.shape[0], step = images_at_once(p);
   for (int64_t first = 0; first < images; first += step)
@@ -195,10 +193,7 @@ void convolve_cuda(KernelContext& context, const ConvolutionProblem& p) {
     }
 }
 
-}  // namespace
-
 void add_convolution_cuda(KernelTable& table) {
-  table.set_part(convolution_part, convolve_cuda);
   table.set_own_kernels({"Convolution", "Deconvolution", "_backward_Convolution", "_convolution_weight_gradient"});
 }
 

@@ -18,6 +18,13 @@ struct ProgressionArguments {
   uint64_t start, step;
 };
 
+struct TriangleArguments {
+  const void* from;
+  void* to;
+  int64_t count, rows, columns, k;
+  int64_t is_vector;  // that is every row
+};
+
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
@@ -43,6 +50,17 @@ inline void fill_progression(const ProgressionArguments& a) {
     else
       value = static_cast<Number>(a.start + a.step * static_cast<uint64_t>(place));  // wraps
     static_cast<T*>(a.to)[i] = numeric_cast<T>(value);
+  }
+}
+
+// T: unsigned integers of the size of the elements.
+template <class T, bool kLower>
+inline void copy_triangle(const TriangleArguments& a) {
+  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+    const int64_t column = i % a.columns, diagonal = column - i / a.columns % a.rows;
+    const bool is_copied = kLower ? diagonal <= a.k : diagonal >= a.k;
+    static_cast<T*>(a.to)[i] = is_copied ? static_cast<const T*>(a.from)[a.is_vector ? column : i] : T{0};
   }
 }
 

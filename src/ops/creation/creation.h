@@ -21,10 +21,13 @@ struct Progression {
 extern const KernelPartOf<void(KernelContext& context, const Tensor& output, const Progression& progression)>
     fill_progression;
 // Zeros, with ones on diagonal `k` of a matrix: k > 0 above the main one.
-void fill_eye(const Tensor& output, int64_t k);
+void fill_eye(KernelContext& context, const Tensor& output, int64_t k);
 // Grid of indices: output[d] holds the position along axis d.
 void fill_indices(const Tensor& output);
 // Copies the triangle on and below diagonal `k` (lower) or on and above it; the rest is zero. Leading axes are a batch.
-void copy_triangle(const Tensor& input, const Tensor& output, int64_t k, bool lower);
+// A vector is every row of a square matrix.
+extern const KernelPartOf<void(KernelContext& context, const Tensor& input, const Tensor& output, int64_t k,
+                               bool lower)>
+    copy_triangle;
 
 }  // namespace headrace

@@ -3,6 +3,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
+#include "op/copy_part.h"
 #include "op/formula/numeric_cast.h"
 #include "op/formula/transfer.h"
 #include "op/kernel.h"
@@ -77,15 +78,19 @@ void progress_on_host(KernelContext&, const Tensor& output, const Progression& p
 
 const decltype(fill_progression) fill_progression{"fill_progression", progress_on_host};
 
-void fill_eye(const Tensor& output, int64_t k) {
-  std::memset(output.data, 0, static_cast<size_t>(output.size) * item_size(output.dtype));
+void fill_eye(KernelContext& c, const Tensor& output, int64_t k) {
+  fill(c, output, int64_t{0});
   if (output.size == 0) return;
-  int64_t rows = output.shape[0], columns = output.shape[1];
+  const int64_t rows = output.shape[0], columns = output.shape[1];
   k = std::clamp(k, -rows, columns);  // those further away lie outside, too
-  dispatch(output.dtype, [&]<class T>() {
-    for (int64_t row = std::max<int64_t>(0, -k); row < rows && row + k < columns; ++row)
-      output.as<T>()[row * columns + row + k] = numeric_cast<T>(1.0);
-  });
+  const int64_t row = std::max<int64_t>(0, -k), count = std::min(rows, columns - k) - row;
+  if (count <= 0) return;
+  const Shape one{1};
+  const Strides packed{1};
+  const Tensor value{c.workspace(item_size(output.dtype)), output.dtype, one, packed, 1};
+  fill(c, value, int64_t{1});
+  copy_elements(c, output.as<char>() + (row * columns + row + k) * static_cast<int64_t>(item_size(output.dtype)),
+                {columns + 1}, value.data, {0}, {count}, output.dtype);
 }
 
 void fill_indices(const Tensor& output) {
@@ -105,13 +110,16 @@ void fill_indices(const Tensor& output) {
   }
 }
 
-void copy_triangle(const Tensor& input, const Tensor& output, int64_t k, bool lower) {
+namespace {
+
+void copy_triangle_on_host(KernelContext&, const Tensor& input, const Tensor& output, int64_t k, bool lower) {
   if (output.size == 0) return;
-  int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2];
+  const int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2];
+  const int64_t step = input.shape.size() == 1 ? 0 : columns;
   dispatch_size(output.dtype, [&]<class U>() {
     parallel_for(output.size / columns, 16, 2 * write_cost(output), [&](int64_t begin, int64_t end) {
       for (int64_t line = begin; line < end; ++line) {
-        const U* from = input.as<U>() + line * columns;
+        const U* from = input.as<U>() + line * step;
         U* to = output.as<U>() + line * columns;
         int64_t edge = std::clamp<int64_t>(line % rows + k + (lower ? 1 : 0), 0, columns);  // first element above it
         std::copy(lower ? from : from + edge, lower ? from + edge : from + columns, lower ? to : to + edge);
@@ -120,5 +128,9 @@ void copy_triangle(const Tensor& input, const Tensor& output, int64_t k, bool lo
     });
   });
 }
+
+}  // namespace
+
+const decltype(copy_triangle) copy_triangle{"copy_triangle", copy_triangle_on_host};
 
 }  // namespace headrace

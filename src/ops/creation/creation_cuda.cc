@@ -42,13 +42,31 @@ void fill_progression_cuda(KernelContext&, const Tensor& output, const Progressi
       grid_for(output.size), arguments);
 }
 
+void copy_triangle_cuda(KernelContext&, const Tensor& input, const Tensor& output, int64_t k, bool lower) {
+  if (output.size == 0) return;
+  const device::TriangleArguments arguments{input.data,
+                                            output.data,
+                                            output.size,
+                                            output.shape[output.shape.size() - 2],
+                                            output.shape.back(),
+                                            k,
+                                            input.shape.size() == 1};
+  launch_cuda(
+      {kHeader, fmt::format("copy_triangle<uint{}_t, {}>", 8 * item_size(output.dtype), lower), "TriangleArguments"},
+      grid_for(output.size), arguments);
+}
+
 }  // namespace
 
 void add_creation_cuda(KernelTable& table) {
   table.set_part(fill, fill_cuda);
   table.set_part(fill_progression, fill_progression_cuda);
-  table.set_own_kernels({"_zeros", "_ones", "_full", "_nd_full", "_nd_empty", "_arange", "_npi_zeros", "_npi_ones",
-                         "_npi_full", "_np_empty", "_npi_arange"});
+  table.set_part(copy_triangle, copy_triangle_cuda);
+  table.set_own_kernels({"_zeros",        "_ones",         "_full",       "_nd_full",
+                         "_nd_empty",     "_arange",       "_npi_zeros",  "_npi_ones",
+                         "_npi_full",     "_np_empty",     "_npi_arange", "_contrib_arange_like",
+                         "_linspace",     "_npi_linspace", "_eye",        "_npi_eye",
+                         "_npi_identity", "_np_identity",  "_npi_tril",   "_npi_triu"});
   // Copies into what is filled first.
   table.set_own_kernels({"_basic_index_scatter", "_diagonal_scatter"});
 }

@@ -198,6 +198,20 @@ void spaced(const A& a, int64_t first, int64_t count, double* values) {
 }
 
 template <class A>
+void fill_spaced(KernelContext& c, const Tensor& output, const A& a) {
+  if (output.size == 0) return;
+  fill_progression(c, output, {a.start, step_of(a), 1});
+  const Shape one{1};
+  const Strides packed{1};
+  const auto set = [&](int64_t i, double value) {
+    void* const place = output.as<char>() + i * static_cast<int64_t>(item_size(output.dtype));
+    fill(c, {place, output.dtype, one, packed, 1}, value);
+  };
+  if (a.endpoint) set(a.num - 1, a.stop);
+  set(0, a.start);
+}
+
+template <class A>
 void infer_spaced(Infer& infer, const A& a) {
   infer.require(a.num >= 0, ErrorKind::kValue, "num must not be negative, got {}", a.num);
   if constexpr (requires { a.axis; })
@@ -221,12 +235,7 @@ OpDef nd_linspace() {
                      .doc = kLinspaceDoc,
                      .inputs = {},
                      .infer = infer_spaced<A>,
-                     .kernel =
-                         [](KernelContext& c, const A& a) {
-                           fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
-                             spaced(a, first, count, values);
-                           });
-                         },
+                     .kernel = [](KernelContext& c, const A& a) { fill_spaced(c, c.output(0), a); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5}))}});
 }
@@ -237,12 +246,7 @@ OpDef np_linspace() {
                      .doc = kLinspaceDoc,
                      .inputs = {},
                      .infer = infer_spaced<A>,
-                     .kernel =
-                         [](KernelContext& c, const A& a) {
-                           fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
-                             spaced(a, first, count, values);
-                           });
-                         },
+                     .kernel = [](KernelContext& c, const A& a) { fill_spaced(c, c.output(0), a); },
                      .spelling = [](const A& a, size_t) { return spelled_spaced("_linspace", a); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5})),

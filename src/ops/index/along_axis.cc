@@ -1,8 +1,4 @@
 // Elements along one axis at positions given for each row.
-#include <cstring>
-
-#include "backend/cpu/parallel.h"
-#include "base/dtype_dispatch.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -23,22 +19,6 @@ struct PutAttrs {
   static constexpr auto kFields = fields(field(&PutAttrs::axis, "axis", "Axis that the positions count along."),
                                          field(&PutAttrs::shape, "shape", "Shape of the result.").required());
 };
-
-// Calls f(flat position in the array of `shape`, flat position in the indices) for every index.
-template <class F>
-void for_each_place(const char* name, const Shape& shape, int64_t axis, const Tensor& indices, F&& f) {
-  const IndexSpace whole = IndexSpace::along(shape, axis), part = IndexSpace::along(indices.shape, axis);
-  const std::vector<int64_t> rows = read_indices(name, indices, whole.length, IndexMode::kRaise, axis);
-  parallel_for(part.outer, 1 + 8192 / (1 + part.length * part.inner), static_cast<double>(indices.size) * 2,
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t o = begin; o < end; ++o)
-                   for (int64_t i = 0; i < part.length; ++i)
-                     for (int64_t j = 0; j < part.inner; ++j) {
-                       const int64_t at = (o * part.length + i) * part.inner + j;
-                       f((o * whole.length + rows[static_cast<size_t>(at)]) * whole.inner + j, at);
-                     }
-               });
-}
 
 void check_shapes(const Infer& i, const Shape& shape, const Shape& indices, int64_t axis) {
   Shape expected = shape;
@@ -67,11 +47,10 @@ OpDef take_along_axis() {
            },
        .kernel =
            [](KernelContext& c, const AlongAttrs& a) {
-             const Tensor& data = c.input(0);
-             dispatch_size(data.dtype, [&]<class T>() {
-               for_each_place(c.name(), data.shape, checked_axis(c.name(), data.shape, a.axis), c.input(1),
-                              [&](int64_t at, int64_t k) { c.output(0).as<T>()[k] = data.as<T>()[at]; });
-             });
+             const Shape& shape = c.input(0).shape;
+             const int64_t axis = checked_axis(c.name(), shape, a.axis);
+             pick_elements(c, c.input(0), {c.input(1), IndexMode::kRaise, axis}, IndexSpace::along(shape, axis),
+                           c.output(0));
            },
        .gradient =
            [](Gradient& g, const AlongAttrs& a) {
@@ -98,13 +77,9 @@ OpDef put_along_axis() {
            },
        .kernel =
            [](KernelContext& c, const PutAttrs& a) {
-             const Tensor &values = c.input(0), &to = c.output(0);
-             std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
-             if (values.size == 0) return;
-             dispatch_size(to.dtype, [&]<class T>() {
-               for_each_place(c.name(), a.shape, checked_axis(c.name(), a.shape, a.axis), c.input(1),
-                              [&](int64_t at, int64_t k) { to.as<T>()[at] = values.as<T>()[k]; });
-             });
+             const int64_t axis = checked_axis(c.name(), a.shape, a.axis);
+             put_elements(c, c.input(0), {c.input(1), IndexMode::kRaise, axis}, IndexSpace::along(a.shape, axis),
+                          c.output(0));
            },
        .gradient =
            [](Gradient& g, const PutAttrs& a) {

@@ -1,10 +1,10 @@
 // gather_nd and scatter_nd: elements and slices at coordinates.
-#include <cstring>
-
+#include "op/copy_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/creation/creation.h"
 #include "ops/index/gather.h"
 
 namespace headrace {
@@ -48,8 +48,7 @@ OpDef gather_nd() {
            },
        .kernel =
            [](KernelContext& c, const NoAttrs&) {
-             gather(Selection::at_coordinates(c.name(), c.input(0).shape, c.input(1)), c.input(0).data,
-                    c.output(0).data, item_bytes(c.input(0)));
+             gather(c, CoordinateRows(c.input(1)).of(c.input(0).shape), c.input(0), c.output(0));
            },
        .gradient =
            [](Gradient& g, const NoAttrs&) {
@@ -83,13 +82,12 @@ OpDef scatter_operator(const char* name, std::vector<std::string> python, const 
                               .kernel =
                                   [](KernelContext& c, const ShapeAttrs& a) {
                                     const Tensor& to = c.output(0);
-                                    const Selection selection =
-                                        Selection::at_coordinates(c.name(), a.shape, c.input(1));
-                                    std::memset(to.data, 0, static_cast<size_t>(to.size * item_bytes(to)));
+                                    const CoordinateRows places(c.input(1));
+                                    fill(c, to, int64_t{0});
                                     if (add)
-                                      scatter_add(selection, c.input(0), to);
+                                      scatter_add(c, places.of(a.shape), c.input(0), to);
                                     else
-                                      scatter(selection, c.input(0).data, to.data, item_bytes(to));
+                                      scatter(c, places.of(a.shape), c.input(0).data, to);
                                   },
                               .gradient = scatter_gradient,
                               .saves_inputs = 1u << 1,
@@ -117,9 +115,9 @@ OpDef scatter_set_nd() {
        .kernel =
            [](KernelContext& c, const ShapeAttrs&) {
              const Tensor& to = c.output(0);
-             const Selection selection = Selection::at_coordinates(c.name(), to.shape, c.input(2));
-             std::memcpy(to.data, c.input(0).data, static_cast<size_t>(to.size * item_bytes(to)));
-             scatter(selection, c.input(1).data, to.data, item_bytes(to));
+             const Strides packed = contiguous_strides(to.shape);
+             copy_elements(c, to.data, packed, c.input(0).data, packed, to.shape, to.dtype);
+             scatter(c, CoordinateRows(c.input(2)).of(to.shape), c.input(1).data, to);
            },
        .gradient =
            [](Gradient& g, const ShapeAttrs& a) {

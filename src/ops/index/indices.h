@@ -41,9 +41,10 @@ using IndexPart = KernelPartOf<void(KernelContext& context, const Tensor& from, 
 extern const IndexPart take_slices;
 // to, of this space, is zero but for to[o, positions[k], :] += from[o, k, :], in the order of k; halves in float32.
 extern const IndexPart add_to_slices;
-// to[o, j] = from[o, positions[o, j], j].
+// to[o, i, j] = from[o, positions[o, i, j], j].
 extern const IndexPart pick_elements;
-// to, of this space, is zero but for to[o, positions[o, j], j] = from[o, j].
+// to, of this space, is zero but for to[o, positions[o, i, j], j] = from[o, i, j]; positions of one o and j are
+// different.
 extern const IndexPart put_elements;
 
 // to[k, :] holds `off`, but `on` at indices[k], where that is one of its places; each value cast as astype would.

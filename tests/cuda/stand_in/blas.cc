@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/cuda/stand_in/elements.h"
 #include "tests/cuda/stand_in/machine.h"
 
 namespace stand_in {
@@ -65,55 +66,6 @@ void read(T& value, const void* from, size_t bytes, const char* call) {
   std::memcpy(&value, from, bytes);
 }
 
-float from_half(uint16_t bits) {
-  _Float16 value;
-  std::memcpy(&value, &bits, sizeof value);
-  return static_cast<float>(value);
-}
-uint16_t to_half(float value) {
-  const auto half = static_cast<_Float16>(value);
-  uint16_t bits = 0;
-  std::memcpy(&bits, &half, sizeof bits);
-  return bits;
-}
-float from_brain(uint16_t bits) {
-  const uint32_t word = uint32_t{bits} << 16;
-  float value = 0;
-  std::memcpy(&value, &word, sizeof value);
-  return value;
-}
-uint16_t to_brain(float value) {
-  uint32_t word = 0;
-  std::memcpy(&word, &value, sizeof word);
-  if ((word & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>((word >> 16) | 0x40U);
-  return static_cast<uint16_t>((word + 0x7fffU + ((word >> 16) & 1U)) >> 16);
-}
-
-double load(cudaDataType_t type, const char* data, int64_t place) {
-  uint16_t bits = 0;
-  float narrow = 0;
-  double wide = 0;
-  switch (type) {
-    case CUDA_R_64F:
-      std::memcpy(&wide, data + place * 8, 8);
-      return wide;
-    case CUDA_R_32F:
-      std::memcpy(&narrow, data + place * 4, 4);
-      return narrow;
-    default:
-      std::memcpy(&bits, data + place * 2, 2);
-      return type == CUDA_R_16F ? from_half(bits) : from_brain(bits);
-  }
-}
-
-void store(cudaDataType_t type, char* data, int64_t place, double value) {
-  const auto narrow = static_cast<float>(value);
-  const uint16_t bits = type == CUDA_R_16F ? to_half(narrow) : to_brain(narrow);
-  if (type == CUDA_R_64F) std::memcpy(data + place * 8, &value, 8);
-  if (type == CUDA_R_32F) std::memcpy(data + place * 4, &narrow, 4);
-  if (type == CUDA_R_16F || type == CUDA_R_16BF) std::memcpy(data + place * 2, &bits, 2);
-}
-
 struct Product {
   Desc desc;
   Layout a, b, d;
@@ -153,7 +105,10 @@ void check_layout(const char* which, const Layout& layout, cudaDataType_t type, 
 
 void check_shapes(const Desc& desc, const Layout& a, const Layout& b, const Layout& d) {
   const bool is_wide = d.type == CUDA_R_64F;
-  if (desc.compute != (is_wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F) ||
+  const bool rounds = desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  if (rounds && (d.type != CUDA_R_32F || !may_round_to_tf32()))
+    violation("cublasLtMatmul: factors are rounded to TF32, which nobody allowed");
+  if ((!rounds && desc.compute != (is_wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F)) ||
       desc.scale != (is_wide ? CUDA_R_64F : CUDA_R_32F))
     violation("cublasLtMatmul: these types are not computed in that");
   check_layout("a", a, d.type, d.batch);

@@ -248,8 +248,7 @@ CUresult stream_query(CUstream stream) {
 
 CUresult event_create(CUevent* event, unsigned flags) {
   machine().needed("cuEventCreate");
-  if (flags != CU_EVENT_DISABLE_TIMING) violation("cuEventCreate of an event that takes the time, which costs");
-  *event = reinterpret_cast<CUevent>(new Event);
+  *event = reinterpret_cast<CUevent>(new Event{.takes_time = (flags & CU_EVENT_DISABLE_TIMING) == 0});
   return machine().enter("cuEventCreate");
 }
 
@@ -266,10 +265,25 @@ CUresult event_record(CUevent handle, CUstream stream) {
     {
       const std::lock_guard guard(event->mutex);
       event->reached = std::max(event->reached, number);
+      event->time = std::chrono::steady_clock::now();
     }
     event->changed.notify_all();
   });
   return CUDA_SUCCESS;
+}
+
+CUresult event_elapsed_time(float* ms, CUevent begin, CUevent end) {
+  machine().needed("cuEventElapsedTime");
+  std::chrono::steady_clock::time_point times[2];
+  for (const int which : {0, 1}) {
+    Event* const event = event_of(which == 0 ? begin : end);
+    const std::lock_guard guard(event->mutex);
+    if (!event->takes_time || event->recorded == 0) violation("cuEventElapsedTime of an event that has no time");
+    if (event->reached < event->recorded) return CUDA_ERROR_NOT_READY;
+    times[which] = event->time;
+  }
+  *ms = std::chrono::duration<float, std::milli>(times[1] - times[0]).count();
+  return machine().enter("cuEventElapsedTime");
 }
 
 CUresult stream_wait_event(CUstream stream, CUevent handle, unsigned) {
@@ -404,6 +418,7 @@ const std::map<std::string, void*> kFunctions = {
     {"cuLaunchHostFunc", address(launch_host_func)},
     {"cuEventCreate", address(event_create)},
     {"cuEventRecord", address(event_record)},
+    {"cuEventElapsedTime", address(event_elapsed_time)},
     {"cuModuleLoadData", address(module_load_data)},
     {"cuModuleGetFunction", address(module_get_function)},
     {"cuLaunchKernel", address(launch_kernel)},

@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -65,7 +66,9 @@ struct Context {
 struct Event {
   std::mutex mutex;
   std::condition_variable changed;
-  uint64_t recorded = 0, reached = 0;  // guarded by mutex
+  uint64_t recorded = 0, reached = 0;  // guarded by mutex, as what follows
+  const bool takes_time;
+  std::chrono::steady_clock::time_point time{};  // when it was reached last
 };
 
 class Stream {
