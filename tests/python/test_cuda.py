@@ -178,3 +178,22 @@ def test_a_driver_that_is_not_to_be_used_is_not_hinted_at(tmp_path):
     done = run(CHOOSE, tmp_path, HEADRACE_CUDA="0", HEADRACE_LOG="warn")
     assert "HEADRACE_CUDA" not in done.stdout + done.stderr
     assert "let the machine simulate GPUs" in done.stdout
+
+
+WORKERS = """
+import numpy
+import headrace as mx
+from headrace import gluon
+
+images = numpy.zeros((6, 8, 8, 3), "uint8")
+resized = gluon.data.ArrayDataset(images).transform(gluon.data.vision.transforms.Resize(4))
+with mx.gpu(0):
+    mx.nd.ones((2,)).wait_to_read()
+    batches = list(gluon.data.DataLoader(resized, 3, num_workers=2))
+print([(batch.shape, batch.context) for batch in batches])
+"""
+
+
+def test_worker_processes_make_batches_on_the_host(tmp_path):
+    done = run(WORKERS, tmp_path)
+    assert done.stdout == "[((3, 4, 4, 3), gpu(0)), ((3, 4, 4, 3), gpu(0))]\n", done.stderr
