@@ -152,7 +152,7 @@ inline void reduce_packs(const ReductionArguments<Reduce>& a) {
   using Packed = Pack<typename Prologue::template Element<0>, kPack>;
   constexpr int kDown = kBlockThreads / kAcross, kColumns = kAcross * kPack;
   const Combined<Reduce::kCombine> combine;
-  __shared__ Held values[kBlockThreads * kPack];
+  Held* const values = shared_values<Held, kBlockThreads * kPack>();
   const int down = threadIdx.x / kAcross;
   const int64_t tiles = (a.results + kColumns - 1) / kColumns;
   for (int64_t piece = blockIdx.x; piece < tiles * a.chunks; piece += gridDim.x) {
