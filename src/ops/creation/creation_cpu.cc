@@ -70,14 +70,11 @@ void progress_on_host(KernelContext&, const Tensor& output, const Progression& p
   const double start = std::get<double>(p.start), step = std::get<double>(p.step);
   fill_with<double>(output, [&](int64_t first, int64_t count, double* values) {
     for (int64_t i = 0; i < count; ++i) values[i] = start + step * static_cast<double>((first + i) / p.repeat);
+    if (p.last && first + count == output.size) values[count - 1] = std::get<double>(*p.last);
   });
 }
 
-}  // namespace
-
-const decltype(fill_progression) fill_progression{"fill_progression", progress_on_host};
-
-void fill_eye(const Tensor& output, int64_t k) {
+void fill_eye_on_host(KernelContext&, const Tensor& output, int64_t k) {
   std::memset(output.data, 0, static_cast<size_t>(output.size) * item_size(output.dtype));
   if (output.size == 0) return;
   int64_t rows = output.shape[0], columns = output.shape[1];
@@ -87,6 +84,28 @@ void fill_eye(const Tensor& output, int64_t k) {
       output.as<T>()[row * columns + row + k] = numeric_cast<T>(1.0);
   });
 }
+
+void copy_triangle_on_host(KernelContext&, const Tensor& input, const Tensor& output, int64_t k, bool lower) {
+  if (output.size == 0) return;
+  int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2];
+  dispatch_size(output.dtype, [&]<class U>() {
+    parallel_for(output.size / columns, 16, 2 * write_cost(output), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const U* from = input.as<U>() + (input.shape.size() == 1 ? 0 : line * columns);
+        U* to = output.as<U>() + line * columns;
+        int64_t edge = std::clamp<int64_t>(line % rows + k + (lower ? 1 : 0), 0, columns);  // first element above it
+        std::copy(lower ? from : from + edge, lower ? from + edge : from + columns, lower ? to : to + edge);
+        std::fill(lower ? to + edge : to, lower ? to + columns : to + edge, U{0});
+      }
+    });
+  });
+}
+
+}  // namespace
+
+const decltype(fill_progression) fill_progression{"fill_progression", progress_on_host};
+const decltype(fill_eye) fill_eye{"fill_eye", fill_eye_on_host};
+const decltype(copy_triangle) copy_triangle{"copy_triangle", copy_triangle_on_host};
 
 void fill_indices(const Tensor& output) {
   if (output.size == 0) return;
@@ -103,22 +122,6 @@ void fill_indices(const Tensor& output) {
       for (int64_t i = 0; i < count; ++i) values[i] = (first + i) / inner % extent;
     });
   }
-}
-
-void copy_triangle(const Tensor& input, const Tensor& output, int64_t k, bool lower) {
-  if (output.size == 0) return;
-  int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2];
-  dispatch_size(output.dtype, [&]<class U>() {
-    parallel_for(output.size / columns, 16, 2 * write_cost(output), [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
-        const U* from = input.as<U>() + line * columns;
-        U* to = output.as<U>() + line * columns;
-        int64_t edge = std::clamp<int64_t>(line % rows + k + (lower ? 1 : 0), 0, columns);  // first element above it
-        std::copy(lower ? from : from + edge, lower ? from + edge : from + columns, lower ? to : to + edge);
-        std::fill(lower ? to + edge : to, lower ? to + columns : to + edge, U{0});
-      }
-    });
-  });
 }
 
 }  // namespace headrace

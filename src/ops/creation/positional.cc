@@ -60,7 +60,7 @@ OpDef eye(std::string name, std::vector<std::string> python) {
                          [](Infer& infer, const A& a) {
                            infer_made(infer, {a.N, a.columns()}, a.dtype, a.ctx);
                          },
-                     .kernel = [](KernelContext& c, const A& a) { fill_eye(c.output(0), a.k); },
+                     .kernel = [](KernelContext& c, const A& a) { fill_eye(c, c.output(0), a.k); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.N = 3}))}});
 }
@@ -87,7 +87,7 @@ OpDef identity_of_shape() {
                                          to_string(a.shape));
                            infer_made(infer, a.shape, a.dtype, a.ctx);
                          },
-                     .kernel = [](KernelContext& c, const A&) { fill_eye(c.output(0), 0); },
+                     .kernel = [](KernelContext& c, const A&) { fill_eye(c, c.output(0), 0); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.shape = {3, 3}}))}});
 }
@@ -163,10 +163,7 @@ OpDef arange_like() {
            },
        .kernel =
            [](KernelContext& c, const A& a) {
-             fill_with<double>(c.output(0), [&a](int64_t first, int64_t count, double* values) {
-               for (int64_t i = 0; i < count; ++i)
-                 values[i] = a.start + a.step * static_cast<double>((first + i) / a.repeat);
-             });
+             fill_progression(c, c.output(0), {a.start, a.step, a.repeat});
            },
        .zero_gradient = true,
        .saves_inputs = kNothing,

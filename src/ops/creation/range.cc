@@ -181,20 +181,13 @@ struct LogspaceAttrs {
       field(&LogspaceAttrs::ctx, "ctx", kCtxDoc));
 };
 
-template <class A>
-double step_of(const A& a) {
-  int64_t gaps = a.endpoint ? a.num - 1 : a.num;
-  return gaps > 0 ? (a.stop - a.start) / static_cast<double>(gaps) : kNan;
-}
-
 // Evenly spaced numbers, the last one exactly `stop` where it is included.
 template <class A>
-void spaced(const A& a, int64_t first, int64_t count, double* values) {
-  double step = step_of(a);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t at = first + i;
-    values[i] = at == 0 ? a.start : a.endpoint && at == a.num - 1 ? a.stop : a.start + step * static_cast<double>(at);
-  }
+Progression spaced(const A& a) {
+  const int64_t gaps = a.endpoint ? a.num - 1 : a.num;
+  Progression made{a.start, gaps > 0 ? (a.stop - a.start) / static_cast<double>(gaps) : 0.0};
+  if (a.endpoint && a.num > 1) made.last = a.stop;
+  return made;
 }
 
 template <class A>
@@ -221,12 +214,7 @@ OpDef nd_linspace() {
                      .doc = kLinspaceDoc,
                      .inputs = {},
                      .infer = infer_spaced<A>,
-                     .kernel =
-                         [](KernelContext& c, const A& a) {
-                           fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
-                             spaced(a, first, count, values);
-                           });
-                         },
+                     .kernel = [](KernelContext& c, const A& a) { fill_progression(c, c.output(0), spaced(a)); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5}))}});
 }
@@ -237,12 +225,7 @@ OpDef np_linspace() {
                      .doc = kLinspaceDoc,
                      .inputs = {},
                      .infer = infer_spaced<A>,
-                     .kernel =
-                         [](KernelContext& c, const A& a) {
-                           fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
-                             spaced(a, first, count, values);
-                           });
-                         },
+                     .kernel = [](KernelContext& c, const A& a) { fill_progression(c, c.output(0), spaced(a)); },
                      .spelling = [](const A& a, size_t) { return spelled_spaced("_linspace", a); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5})),
@@ -259,9 +242,14 @@ OpDef np_logspace() {
                      .infer = infer_spaced<A>,
                      .kernel =
                          [](KernelContext& c, const A& a) {
+                           const Progression p = spaced(a);
+                           const double start = a.start, step = std::get<double>(p.step);
                            fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
-                             spaced(a, first, count, values);
-                             for (int64_t i = 0; i < count; ++i) values[i] = std::pow(a.base, values[i]);
+                             for (int64_t i = 0; i < count; ++i) {
+                               const bool is_last = p.last && first + i == a.num - 1;
+                               const double power = is_last ? a.stop : start + step * static_cast<double>(first + i);
+                               values[i] = std::pow(a.base, power);
+                             }
                            });
                          },
                      .spelling =

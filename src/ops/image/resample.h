@@ -4,6 +4,7 @@
 #include <string>
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -25,6 +26,6 @@ struct ResampleAttrs {
 };
 
 // input: (..., rows, columns); output: the same with other extents
-void resample(KernelContext& context, const ResampleAttrs& attrs);
+extern const KernelPartOf<void(KernelContext& context, const ResampleAttrs& attrs)> resample;
 
 }  // namespace headrace

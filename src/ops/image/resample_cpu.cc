@@ -105,13 +105,15 @@ void run(KernelContext& c, const ResampleAttrs& a) {
   });
 }
 
-}  // namespace
-
-void resample(KernelContext& c, const ResampleAttrs& a) {
+void resample_on_host(KernelContext& c, const ResampleAttrs& a) {
   if (c.input(0).dtype == DType::kFloat64)
     run<double>(c, a);
   else
     run<float>(c, a);
 }
+
+}  // namespace
+
+const decltype(resample) resample{"resample", resample_on_host};
 
 }  // namespace headrace

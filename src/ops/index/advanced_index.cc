@@ -1,13 +1,12 @@
 // NumPy's indexing by integer arrays: reading, writing and adding.
-#include <cstring>
-
 #include "base/check.h"
-#include "ndarray/strided_copy.h"
+#include "op/copy_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
+#include "ops/creation/creation.h"
 #include "ops/index/gather.h"
 
 namespace headrace {
@@ -77,8 +76,8 @@ OpDef advanced_index() {
            },
        .kernel =
            [](KernelContext& c, const AdvancedIndexAttrs& a) {
-             gather(Selection(c.name(), c.input(0).shape, a.axes, index_tensors(c, 1)), c.input(0).data,
-                    c.output(0).data, item_bytes(c.input(0)));
+             const std::vector<Tensor> indices = index_tensors(c, 1);
+             gather_selected(c, {c.input(0).shape, a.axes, indices}, c.input(0), c.output(0));
            },
        .gradient =
            [](Gradient& g, const AdvancedIndexAttrs& a) {
@@ -109,10 +108,9 @@ OpDef advanced_index_add() {
            },
        .kernel =
            [](KernelContext& c, const AdvancedIndexAddAttrs& a) {
-             const Tensor& to = c.output(0);
-             const Selection selection(c.name(), a.shape, a.axes, index_tensors(c, 1));
-             std::memset(to.data, 0, static_cast<size_t>(to.size * item_bytes(to)));
-             scatter_add(selection, c.input(0), to);
+             const std::vector<Tensor> indices = index_tensors(c, 1);
+             fill(c, c.output(0), int64_t{0});
+             add_to_selected(c, {a.shape, a.axes, indices}, c.input(0), c.output(0));
            },
        .gradient =
            [](Gradient& g, const AdvancedIndexAddAttrs& a) {
@@ -148,22 +146,21 @@ OpDef advanced_index_put() {
        .kernel =
            [](KernelContext& c, const AdvancedIndexAttrs& a) {
              const Tensor &data = c.input(0), &value = c.input(1);
-             const Selection selection(c.name(), data.shape, a.axes, index_tensors(c, 2));
+             const std::vector<Tensor> indices = index_tensors(c, 2);
              Shape index_shape;
-             for (size_t i = 2; i < c.input_count(); ++i)
-               index_shape = broadcast_shapes(index_shape, c.input(i).shape, c.name());
+             for (const Tensor& one : indices) index_shape = broadcast_shapes(index_shape, one.shape, c.name());
              const Shape selected = advanced_index_shape(data.shape, a.axes, index_shape);
-             const void* values = value.data;
+             const Strides packed = contiguous_strides(selected), given = contiguous_strides(value.shape);
+             const int64_t count = element_count(selected);
+             Tensor values{value.data, value.dtype, selected, packed, count};
              if (value.shape != selected) {
-               void* whole = c.workspace(static_cast<size_t>(element_count(selected) * item_bytes(value)));
-               const Strides packed = contiguous_strides(value.shape);
+               values.data = c.workspace(static_cast<size_t>(count * item_bytes(value)));
                Strides strides(selected.size(), 0);
                const size_t lead = selected.size() - value.shape.size();
-               for (size_t d = 0; d < value.shape.size(); ++d) strides[lead + d] = value.shape[d] == 1 ? 0 : packed[d];
-               strided_copy(whole, contiguous_strides(selected), value.data, strides, selected, value.dtype);
-               values = whole;
+               for (size_t d = 0; d < value.shape.size(); ++d) strides[lead + d] = value.shape[d] == 1 ? 0 : given[d];
+               copy_elements(c, values.data, packed, value.data, strides, selected, value.dtype);
              }
-             scatter(selection, values, data.data, item_bytes(data));
+             scatter_selected(c, {data.shape, a.axes, indices}, values, data);
            },
        .mutates = 1,
        .samples = assignments()});

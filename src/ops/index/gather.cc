@@ -14,12 +14,6 @@ namespace {
 constexpr double kNsPerRun = 4, kNsPerRunByte = 0.12;
 constexpr int64_t kGatherGrain = 1 << 14;
 
-bool neighbours(const Shape& axes) {
-  for (size_t k = 1; k < axes.size(); ++k)
-    if (axes[k] != axes[k - 1] + 1) return false;
-  return true;
-}
-
 bool contains(const Shape& axes, size_t d) {
   return std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
 }
@@ -60,7 +54,7 @@ void for_each_run(const Selection& s, int64_t item_size, F&& f) {
 }
 
 template <class T>
-void add_runs(const Selection& s, const T* values, T* data) {
+void add_selected_runs(const Selection& s, const T* values, T* data) {
   const auto elements = static_cast<double>(s.outer_count() * s.index_count() * s.inner);
   const double cost = elements * (kNsPerRunByte * 3 * sizeof(T)) + static_cast<double>(s.index_count()) * kNsPerRun;
   // Threads share out what no two indices have in common: the blocks around the indexed axes, or columns of the runs.
@@ -80,9 +74,15 @@ void add_runs(const Selection& s, const T* values, T* data) {
 
 }  // namespace
 
+bool are_neighbours(const Shape& axes) noexcept {
+  for (size_t k = 1; k < axes.size(); ++k)
+    if (axes[k] != axes[k - 1] + 1) return false;
+  return true;
+}
+
 Shape advanced_index_shape(const Shape& shape, const Shape& axes, const Shape& index_shape) {
   Shape result;
-  const bool first = !neighbours(axes);
+  const bool first = !are_neighbours(axes);
   if (first) result = index_shape;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (!contains(axes, d))
@@ -94,7 +94,7 @@ Shape advanced_index_shape(const Shape& shape, const Shape& axes, const Shape& i
 }
 
 Selection::Selection(const char* operation, const Shape& shape, const Shape& axes, std::span<const Tensor> indices)
-    : index_first(!neighbours(axes)) {
+    : index_first(!are_neighbours(axes)) {
   Shape index_shape;
   for (const Tensor& one : indices) index_shape = broadcast_shapes(index_shape, one.shape, operation);
   const Strides strides = contiguous_strides(shape);
@@ -119,18 +119,28 @@ Selection::Selection(const char* operation, const Shape& shape, const Shape& axe
   }
 }
 
-Selection Selection::at_coordinates(const char* operation, const Shape& shape, const Tensor& coordinates) {
-  const Shape each(coordinates.shape.begin() + 1, coordinates.shape.end());
-  const Strides strides = contiguous_strides(each);
-  const int64_t count = element_count(each);
-  const auto bytes = count * static_cast<int64_t>(item_size(coordinates.dtype));
-  std::vector<Tensor> rows;
-  Shape axes;
-  for (int64_t k = 0; k < coordinates.shape[0]; ++k) {
-    rows.push_back({coordinates.as<char>() + k * bytes, coordinates.dtype, each, strides, count});
-    axes.push_back(k);
+NamedIndices::NamedIndices(const SelectedPlaces& places) {
+  if (places.axes) {
+    axes_ = *places.axes;
+    for (const Tensor& one : places.indices) indices_.push_back(one);
+    return;
   }
-  return Selection(operation, shape, axes, rows);
+  const Tensor& coordinates = places.indices[0];
+  row_shape_ = Shape(coordinates.shape.begin() + 1, coordinates.shape.end());
+  row_strides_ = contiguous_strides(row_shape_);
+  const int64_t count = element_count(row_shape_);
+  for (int64_t k = 0; k < coordinates.shape[0]; ++k) {
+    indices_.push_back({coordinates.as<char>() + k * count * item_bytes(coordinates), coordinates.dtype, row_shape_,
+                        row_strides_, count});
+    axes_.push_back(k);
+  }
+}
+
+namespace {
+
+Selection selection(const KernelContext& c, const SelectedPlaces& places) {
+  const NamedIndices named(places);
+  return Selection(c.name(), places.shape, named.axes(), named.indices());
 }
 
 void gather(const Selection& s, const void* data, void* result, int64_t item_size) {
@@ -154,20 +164,38 @@ void scatter(const Selection& s, const void* values, void* data, int64_t item_si
                   static_cast<const char*>(values) + s.position(o, p) * item_size, bytes);
 }
 
-void scatter_add(const Selection& selection, const Tensor& values, const Tensor& data) {
+void add_at(const Selection& selection, const Tensor& values, const Tensor& data) {
   dispatch(data.dtype, [&]<class T>() {
     if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
       std::vector<float> wide(values.as<T>(), values.as<T>() + values.size);
       std::vector<float> sums(data.as<T>(), data.as<T>() + data.size);
-      add_runs(selection, wide.data(), sums.data());
+      add_selected_runs(selection, wide.data(), sums.data());
       std::transform(sums.begin(), sums.end(), data.as<T>(), [](float v) { return T(v); });
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // as unsigned, which wraps
       using U = std::make_unsigned_t<T>;
-      add_runs(selection, values.as<U>(), data.as<U>());
+      add_selected_runs(selection, values.as<U>(), data.as<U>());
     } else {
-      add_runs(selection, values.as<T>(), data.as<T>());
+      add_selected_runs(selection, values.as<T>(), data.as<T>());
     }
   });
 }
+
+void gather_selected_on_host(KernelContext& c, const SelectedPlaces& places, const Tensor& from, const Tensor& to) {
+  gather(selection(c, places), from.data, to.data, item_bytes(from));
+}
+
+void scatter_selected_on_host(KernelContext& c, const SelectedPlaces& places, const Tensor& from, const Tensor& to) {
+  scatter(selection(c, places), from.data, to.data, item_bytes(from));
+}
+
+void add_selected_on_host(KernelContext& c, const SelectedPlaces& places, const Tensor& from, const Tensor& to) {
+  add_at(selection(c, places), from, to);
+}
+
+}  // namespace
+
+const SelectionPart gather_selected{"gather_selected", gather_selected_on_host};
+const SelectionPart scatter_selected{"scatter_selected", scatter_selected_on_host};
+const SelectionPart add_to_selected{"add_to_selected", add_selected_on_host};
 
 }  // namespace headrace

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -24,8 +26,6 @@ struct Selection {
 
   // Reads the indices, brings negative ones into range and raises IndexError for what is out of bounds.
   Selection(const char* operation, const Shape& shape, const Shape& axes, std::span<const Tensor> indices);
-  // The same with the rows of one array (axes, ...) of coordinates for the first axes.
-  static Selection at_coordinates(const char* operation, const Shape& shape, const Tensor& coordinates);
 
   int64_t outer_count() const noexcept { return static_cast<int64_t>(outer.size()); }
   int64_t index_count() const noexcept { return static_cast<int64_t>(index.size()); }
@@ -39,11 +39,42 @@ struct Selection {
 
 inline int64_t item_bytes(const Tensor& tensor) { return static_cast<int64_t>(item_size(tensor.dtype)); }
 
-// result = data[selection]
-void gather(const Selection& selection, const void* data, void* result, int64_t item_size);
-// data[selection] = values; where places coincide the last one stays.
-void scatter(const Selection& selection, const void* values, void* data, int64_t item_size);
-// data[selection] += values, in the order of the indices whatever the number of threads; halves in float32.
-void scatter_add(const Selection& selection, const Tensor& values, const Tensor& data);
+// Whether axes in ascending order follow each other.
+bool are_neighbours(const Shape& axes) noexcept;
+
+// Places of a packed array of this shape that index arrays name along `axes`, or whose coordinates along the first axes
+// are the rows of one array.
+struct SelectedPlaces {
+  const Shape& shape;
+  std::optional<Shape> axes;  // none: coordinates
+  std::span<const Tensor> indices;
+};
+
+// The axes of places, and the index array of each. Lives no longer than what it is made of.
+class NamedIndices {
+ public:
+  explicit NamedIndices(const SelectedPlaces& places);
+  NamedIndices(const NamedIndices&) = delete;
+  NamedIndices& operator=(const NamedIndices&) = delete;
+
+  const Shape& axes() const noexcept { return axes_; }
+  std::span<const Tensor> indices() const noexcept { return indices_; }
+
+ private:
+  Shape axes_, row_shape_;
+  Strides row_strides_;
+  std::vector<Tensor> indices_;
+};
+
+// The parts of kernels that index so. `from` and `to` are packed and of one dtype; of the two one is the array, the
+// other one holds the values. Indices out of bounds raise IndexError.
+using SelectionPart =
+    KernelPartOf<void(KernelContext& context, const SelectedPlaces& places, const Tensor& from, const Tensor& to)>;
+// to = from[places]
+extern const SelectionPart gather_selected;
+// to[places] = from; where places coincide the last one stays.
+extern const SelectionPart scatter_selected;
+// to[places] += from, in the order of the indices whatever the number of threads; halves in float32.
+extern const SelectionPart add_to_selected;
 
 }  // namespace headrace

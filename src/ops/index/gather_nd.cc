@@ -1,10 +1,12 @@
 // gather_nd and scatter_nd: elements and slices at coordinates.
-#include <cstring>
+#include <optional>
 
+#include "op/copy_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/creation/creation.h"
 #include "ops/index/gather.h"
 
 namespace headrace {
@@ -24,6 +26,10 @@ Shape gathered_shape(const Infer& i, const Shape& data, const Shape& indices) {
   Shape result(indices.begin() + 1, indices.end());
   for (size_t d = static_cast<size_t>(indices[0]); d < data.size(); ++d) result.push_back(data[d]);
   return result;
+}
+
+SelectedPlaces at_coordinates(const Shape& shape, const Tensor& coordinates) {
+  return {shape, std::nullopt, {&coordinates, 1}};
 }
 
 double gather_cost(int64_t elements) { return 200 + static_cast<double>(elements) * 2; }
@@ -48,8 +54,7 @@ OpDef gather_nd() {
            },
        .kernel =
            [](KernelContext& c, const NoAttrs&) {
-             gather(Selection::at_coordinates(c.name(), c.input(0).shape, c.input(1)), c.input(0).data,
-                    c.output(0).data, item_bytes(c.input(0)));
+             gather_selected(c, at_coordinates(c.input(0).shape, c.input(1)), c.input(0), c.output(0));
            },
        .gradient =
            [](Gradient& g, const NoAttrs&) {
@@ -82,14 +87,9 @@ OpDef scatter_operator(const char* name, std::vector<std::string> python, const 
                               .infer = infer_scatter,
                               .kernel =
                                   [](KernelContext& c, const ShapeAttrs& a) {
-                                    const Tensor& to = c.output(0);
-                                    const Selection selection =
-                                        Selection::at_coordinates(c.name(), a.shape, c.input(1));
-                                    std::memset(to.data, 0, static_cast<size_t>(to.size * item_bytes(to)));
-                                    if (add)
-                                      scatter_add(selection, c.input(0), to);
-                                    else
-                                      scatter(selection, c.input(0).data, to.data, item_bytes(to));
+                                    fill(c, c.output(0), int64_t{0});
+                                    (add ? add_to_selected : scatter_selected)(c, at_coordinates(a.shape, c.input(1)),
+                                                                               c.input(0), c.output(0));
                                   },
                               .gradient = scatter_gradient,
                               .saves_inputs = 1u << 1,
@@ -116,10 +116,9 @@ OpDef scatter_set_nd() {
            },
        .kernel =
            [](KernelContext& c, const ShapeAttrs&) {
-             const Tensor& to = c.output(0);
-             const Selection selection = Selection::at_coordinates(c.name(), to.shape, c.input(2));
-             std::memcpy(to.data, c.input(0).data, static_cast<size_t>(to.size * item_bytes(to)));
-             scatter(selection, c.input(1).data, to.data, item_bytes(to));
+             const Tensor &from = c.input(0), &to = c.output(0);
+             copy_elements(c, to.data, to.strides, from.data, from.strides, to.shape, to.dtype);
+             scatter_selected(c, at_coordinates(to.shape, c.input(2)), c.input(1), to);
            },
        .gradient =
            [](Gradient& g, const ShapeAttrs& a) {

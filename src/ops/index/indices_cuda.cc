@@ -9,6 +9,7 @@
 #include "op/launch_cuda.h"
 #include "ops/index/indices.cuh"
 #include "ops/index/indices.h"
+#include "ops/index/indices_cuda.h"
 
 namespace headrace {
 namespace {
@@ -46,24 +47,6 @@ struct Outside {
   static constexpr size_t kBytes = 2 * sizeof(int64_t);
   int64_t* const found;
 };
-
-// The work fails when the stream has come to it and an index is out of range.
-void raise_outside(KernelContext& c, const Positions& positions, int64_t extent) {
-  const auto outside = std::make_shared<const Outside>();
-  current_work()->hold(outside);
-  void* const there = c.workspace(Outside::kBytes);
-  const int64_t least = positions.mode == IndexMode::kRaise ? -extent : 0;
-  const device::CheckArguments arguments{positions.indices.data, static_cast<int64_t*>(there), positions.indices.size,
-                                         least, extent};
-  launch_cuda({kHeader, fmt::format("find_outside<{}>", element_name(positions.indices.dtype)), "CheckArguments"},
-              {1, kThreads}, arguments);
-  const Device gpu = current_device();
-  current_cuda_stream().copy({{DeviceType::kCpuPinned, 0}, outside->found}, {gpu, there}, Outside::kBytes);
-  run_on_device({}, [outside, name = std::string(c.name()), axis = positions.axis, extent] {
-    check(outside->found[0] < 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", name,
-          outside->found[1], axis, extent);
-  });
-}
 
 // `moves`: elements are copied, whatever they are.
 void launch_indexing(KernelContext& c, const char* function, bool moves, const Tensor& from, const Positions& positions,
@@ -112,6 +95,23 @@ void mark_cuda(KernelContext&, const Tensor& indices, double on, double off, con
 }
 
 }  // namespace
+
+void raise_outside(KernelContext& c, const Positions& positions, int64_t extent) {
+  const auto outside = std::make_shared<const Outside>();
+  current_work()->hold(outside);
+  void* const there = c.workspace(Outside::kBytes);
+  const int64_t least = positions.mode == IndexMode::kRaise ? -extent : 0;
+  const device::CheckArguments arguments{positions.indices.data, static_cast<int64_t*>(there), positions.indices.size,
+                                         least, extent};
+  launch_cuda({kHeader, fmt::format("find_outside<{}>", element_name(positions.indices.dtype)), "CheckArguments"},
+              {1, kThreads}, arguments);
+  const Device gpu = current_device();
+  current_cuda_stream().copy({{DeviceType::kCpuPinned, 0}, outside->found}, {gpu, there}, Outside::kBytes);
+  run_on_device({}, [outside, name = std::string(c.name()), axis = positions.axis, extent] {
+    check(outside->found[0] < 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", name,
+          outside->found[1], axis, extent);
+  });
+}
 
 void add_indices_cuda(KernelTable& table) {
   table.set_part(take_slices, take_cuda);

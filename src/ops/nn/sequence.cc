@@ -12,6 +12,7 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/nn/sequence.h"
 
 namespace headrace {
 namespace {
@@ -98,6 +99,65 @@ std::vector<int64_t> lengths_of(const KernelContext& c, const Sequences& s, int6
   return lengths;
 }
 
+void mask(KernelContext& c, const Sequences& s, double value) {
+  const Tensor &data = c.input(0), &out = c.output(0);
+  const std::vector<int64_t> lengths = lengths_of(c, s, 0);
+  char* filled = c.workspace<char>(static_cast<int64_t>(s.bytes));
+  const std::vector<double> values(static_cast<size_t>(s.item), value);
+  store_function(ComputeType::kFloat64, data.dtype)(values.data(), filled, 1, s.item);
+  s.for_each([&](int64_t t, int64_t n) {
+    const size_t at = s.offset(t, n);
+    const bool kept = t < lengths[static_cast<size_t>(n)];
+    std::memcpy(out.as<char>() + at, kept ? data.as<char>() + at : filled, s.bytes);
+  });
+}
+
+void last(KernelContext& c, const Sequences& s) {
+  const Tensor &data = c.input(0), &out = c.output(0);
+  const std::vector<int64_t> lengths = lengths_of(c, s, 1);
+  for (int64_t n = 0; n < s.batch; ++n)
+    std::memcpy(out.as<char>() + static_cast<size_t>(n) * s.bytes,
+                data.as<char>() + s.offset(lengths[static_cast<size_t>(n)] - 1, n), s.bytes);
+}
+
+void spread(KernelContext& c, const Sequences& s) {
+  const Tensor &head = c.input(0), &out = c.output(0);
+  const std::vector<int64_t> lengths = lengths_of(c, s, 1);
+  s.for_each([&](int64_t t, int64_t n) {
+    char* to = out.as<char>() + s.offset(t, n);
+    if (t == lengths[static_cast<size_t>(n)] - 1)
+      std::memcpy(to, head.as<char>() + static_cast<size_t>(n) * s.bytes, s.bytes);
+    else
+      std::memset(to, 0, s.bytes);
+  });
+}
+
+void reverse(KernelContext& c, const Sequences& s) {
+  const Tensor &data = c.input(0), &out = c.output(0);
+  const std::vector<int64_t> lengths = lengths_of(c, s, 0);
+  s.for_each([&](int64_t t, int64_t n) {
+    const int64_t length = lengths[static_cast<size_t>(n)];
+    std::memcpy(out.as<char>() + s.offset(t, n), data.as<char>() + s.offset(t < length ? length - 1 - t : t, n),
+                s.bytes);
+  });
+}
+
+void move_on_host(KernelContext& c, SequenceMove move, int64_t axis, double value) {
+  const Tensor& with_time = move == SequenceMove::kSpread ? c.output(0) : c.input(0);
+  if (c.output(0).size == 0) return;
+  const Sequences s(with_time.shape, with_time.dtype, axis);
+  switch (move) {
+    case SequenceMove::kMask:
+      return mask(c, s, value);
+    case SequenceMove::kLast:
+      return last(c, s);
+    case SequenceMove::kSpread:
+      return spread(c, s);
+    case SequenceMove::kReverse:
+      return reverse(c, s);
+  }
+}
+
 template <class A>
 OpDef parts(std::string name, std::string doc, std::vector<std::string> python) {
   return {.name = std::move(name),
@@ -119,21 +179,6 @@ NDArray with_lengths(const Gradient& g, const OpDef& op, const AttrsPtr& attrs) 
   return g.input_count() > 1 ? call(op, attrs, {g.head(), g.input(1)}) : call(op, attrs, {g.head()});
 }
 
-void mask(KernelContext& c, const MaskAttrs& a) {
-  const Tensor &data = c.input(0), &out = c.output(0);
-  if (data.size == 0) return;
-  const Sequences s(data.shape, data.dtype, a.axis);
-  const std::vector<int64_t> lengths = lengths_of(c, s, 0);
-  char* filled = c.workspace<char>(static_cast<int64_t>(s.bytes));
-  const std::vector<double> values(static_cast<size_t>(s.item), a.value);
-  store_function(ComputeType::kFloat64, data.dtype)(values.data(), filled, 1, s.item);
-  s.for_each([&](int64_t t, int64_t n) {
-    const size_t at = s.offset(t, n);
-    const bool kept = t < lengths[static_cast<size_t>(n)];
-    std::memcpy(out.as<char>() + at, kept ? data.as<char>() + at : filled, s.bytes);
-  });
-}
-
 OpDef sequence_mask() {
   using A = MaskAttrs;
   auto g = parts<A>("SequenceMask",
@@ -145,7 +190,7 @@ OpDef sequence_mask() {
     check_call(i, i.shape(0), a.axis, i.input_count(), a.use_sequence_length);
     i.output(i.shape(0), i.dtype(0));
   };
-  g.kernel = mask;
+  g.kernel = [](KernelContext& c, const A& a) { move_sequences(c, SequenceMove::kMask, a.axis, a.value); };
   g.gradient = [](Gradient& g, const A& a) {
     g.set(0, with_lengths(g, g.op(), make_attrs(A{a.use_sequence_length, 0, a.axis})));
     if (g.input_count() > 1 && g.wants(1)) g.set(1, zeros_like(g.input(1)));
@@ -155,30 +200,6 @@ OpDef sequence_mask() {
                Sample({uniform({2, 3}), integers({2}, 0, 3)}, make_attrs(A{.use_sequence_length = true, .axis = 1})),
                uniform({2, 3})};
   return general<A>(std::move(g));
-}
-
-void last(KernelContext& c, const SequenceAttrs& a) {
-  const Tensor &data = c.input(0), &out = c.output(0);
-  if (out.size == 0) return;
-  const Sequences s(data.shape, data.dtype, a.axis);
-  const std::vector<int64_t> lengths = lengths_of(c, s, 1);
-  for (int64_t n = 0; n < s.batch; ++n)
-    std::memcpy(out.as<char>() + static_cast<size_t>(n) * s.bytes,
-                data.as<char>() + s.offset(lengths[static_cast<size_t>(n)] - 1, n), s.bytes);
-}
-
-void last_backward(KernelContext& c, const SpreadAttrs& a) {
-  const Tensor &head = c.input(0), &out = c.output(0);
-  if (out.size == 0) return;
-  const Sequences s(out.shape, out.dtype, a.axis);
-  const std::vector<int64_t> lengths = lengths_of(c, s, 1);
-  s.for_each([&](int64_t t, int64_t n) {
-    char* to = out.as<char>() + s.offset(t, n);
-    if (t == lengths[static_cast<size_t>(n)] - 1)
-      std::memcpy(to, head.as<char>() + static_cast<size_t>(n) * s.bytes, s.bytes);
-    else
-      std::memset(to, 0, s.bytes);
-  });
 }
 
 OpDef sequence_last() {
@@ -198,7 +219,7 @@ OpDef sequence_last() {
               "the sequences of data {} have no elements", to_string(data));
     i.output(result, i.dtype(0));
   };
-  g.kernel = last;
+  g.kernel = [](KernelContext& c, const A& a) { move_sequences(c, SequenceMove::kLast, a.axis, 0); };
   g.gradient = [](Gradient& g, const A& a) {
     static const OpDef& backward = find_op("_backward_SequenceLast");
     const int64_t time = g.input(0).shape()[static_cast<size_t>(a.axis)];
@@ -212,29 +233,29 @@ OpDef sequence_last() {
 
 OpDef last_backward_operator() {
   using A = SpreadAttrs;
-  return general<A>({.name = "_backward_SequenceLast",
-                     .doc = "The array at the end of each sequence, zeros elsewhere.",
-                     .inputs = {"gradient", "sequence_length"},
-                     .optional_inputs = 1,
-                     .infer =
-                         [](Infer& i, const A& a) {
-                           Shape shape = i.shape(0);
-                           i.require(!shape.empty() && a.length >= 0 && (a.axis == 0 || a.axis == 1),
-                                     ErrorKind::kRuntime, "shape {} cannot be spread to {} elements along axis {}",
-                                     to_string(shape), a.length, a.axis);
-                           expect_shape(i, 1, Shape{shape[0]});
-                           shape.insert(static_cast<size_t>(a.axis), a.length);
-                           i.output(shape, i.dtype(0));
-                         },
-                     .kernel = last_backward,
-                     .gradient =
-                         [](Gradient& g, const A& a) {
-                           static const OpDef& last = find_op("SequenceLast");
-                           g.set(0, with_lengths(g, last, make_attrs(SequenceAttrs{g.input_count() > 1, a.axis})));
-                         },
-                     .saves_inputs = 0b10,
-                     .samples = {Sample({uniform({2, 2}), integers({2}, -1, 5)}, make_attrs(A{.length = 3})),
-                                 Sample({uniform({2, 3})}, make_attrs(A{.axis = 1, .length = 2}))}});
+  return general<A>(
+      {.name = "_backward_SequenceLast",
+       .doc = "The array at the end of each sequence, zeros elsewhere.",
+       .inputs = {"gradient", "sequence_length"},
+       .optional_inputs = 1,
+       .infer =
+           [](Infer& i, const A& a) {
+             Shape shape = i.shape(0);
+             i.require(!shape.empty() && a.length >= 0 && (a.axis == 0 || a.axis == 1), ErrorKind::kRuntime,
+                       "shape {} cannot be spread to {} elements along axis {}", to_string(shape), a.length, a.axis);
+             expect_shape(i, 1, Shape{shape[0]});
+             shape.insert(static_cast<size_t>(a.axis), a.length);
+             i.output(shape, i.dtype(0));
+           },
+       .kernel = [](KernelContext& c, const A& a) { move_sequences(c, SequenceMove::kSpread, a.axis, 0); },
+       .gradient =
+           [](Gradient& g, const A& a) {
+             static const OpDef& last = find_op("SequenceLast");
+             g.set(0, with_lengths(g, last, make_attrs(SequenceAttrs{g.input_count() > 1, a.axis})));
+           },
+       .saves_inputs = 0b10,
+       .samples = {Sample({uniform({2, 2}), integers({2}, -1, 5)}, make_attrs(A{.length = 3})),
+                   Sample({uniform({2, 3})}, make_attrs(A{.axis = 1, .length = 2}))}});
 }
 
 OpDef sequence_reverse() {
@@ -247,17 +268,7 @@ OpDef sequence_reverse() {
     check_call(i, i.shape(0), a.axis, i.input_count(), a.use_sequence_length);
     i.output(i.shape(0), i.dtype(0));
   };
-  g.kernel = [](KernelContext& c, const A& a) {
-    const Tensor &data = c.input(0), &out = c.output(0);
-    if (data.size == 0) return;
-    const Sequences s(data.shape, data.dtype, a.axis);
-    const std::vector<int64_t> lengths = lengths_of(c, s, 0);
-    s.for_each([&](int64_t t, int64_t n) {
-      const int64_t length = lengths[static_cast<size_t>(n)];
-      std::memcpy(out.as<char>() + s.offset(t, n), data.as<char>() + s.offset(t < length ? length - 1 - t : t, n),
-                  s.bytes);
-    });
-  };
+  g.kernel = [](KernelContext& c, const A& a) { move_sequences(c, SequenceMove::kReverse, a.axis, 0); };
   g.gradient = [](Gradient& g, const A&) {
     g.set(0, with_lengths(g, g.op(), g.attrs()));
     if (g.input_count() > 1 && g.wants(1)) g.set(1, zeros_like(g.input(1)));
@@ -268,6 +279,8 @@ OpDef sequence_reverse() {
 }
 
 }  // namespace
+
+const decltype(move_sequences) move_sequences{"move_sequences", move_on_host};
 
 Operators sequence_operators() {
   return {sequence_mask(), sequence_last(), last_backward_operator(), sequence_reverse()};

@@ -68,7 +68,7 @@ OpDef group_core() {
        .inputs = {"data", "gamma", "beta"},
        .outputs = 3,
        .infer = infer_group_core,
-       .kernel = group_norm_forward,
+       .kernel = [](KernelContext& c, const GroupNormCore& a) { group_norm_forward(c, a); },
        .gradient = gradient,
        .own_gradient = true,
        .saves_inputs = 0b011,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -16,8 +17,8 @@ struct GroupNormCore {
 
 // inputs: data (batch, channels, ...), gamma, beta (groups); outputs: result, mean and sqrt(variance + eps) (batch,
 // groups)
-void group_norm_forward(KernelContext& context, const GroupNormCore& attrs);
+extern const KernelPartOf<void(KernelContext& context, const GroupNormCore& attrs)> group_norm_forward;
 // inputs: gradient of the result, data, gamma, mean, deviation; outputs: gradients of data, gamma and beta
-void group_norm_backward(KernelContext& context);
+extern const KernelPartOf<void(KernelContext& context)> group_norm_backward;
 
 }  // namespace headrace

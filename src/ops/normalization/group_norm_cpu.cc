@@ -100,16 +100,19 @@ void backward(KernelContext& c) {
   store_values(c.output(2), dbeta);
 }
 
-}  // namespace
-
-void group_norm_forward(KernelContext& c, const GroupNormCore& a) {
+void forward_on_host(KernelContext& c, const GroupNormCore& a) {
   const auto run = c.input(0).dtype == DType::kFloat64 ? forward<double> : forward<float>;
   run(c, a);
 }
 
-void group_norm_backward(KernelContext& c) {
+void backward_on_host(KernelContext& c) {
   const auto run = c.input(1).dtype == DType::kFloat64 ? backward<double> : backward<float>;
   run(c);
 }
+
+}  // namespace
+
+const decltype(group_norm_forward) group_norm_forward{"group_norm_forward", forward_on_host};
+const decltype(group_norm_backward) group_norm_backward{"group_norm_backward", backward_on_host};
 
 }  // namespace headrace

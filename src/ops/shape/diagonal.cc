@@ -239,23 +239,7 @@ OpDef triangle() {
             i.require(!shape.empty(), ErrorKind::kValue, "at least one axis is needed, got shape ()");
             i.output(shape.size() == 1 ? Shape{shape[0], shape[0]} : shape, i.dtype(0));
           },
-      .kernel =
-          [](KernelContext& c, const OffsetAttrs& a) {
-            const Tensor &from = c.input(0), &to = c.output(0);
-            int64_t columns = to.shape.back(), rows = to.shape[to.shape.size() - 2];
-            if (to.size == 0) return;
-            dispatch_size(to.dtype, [&]<class T>() {
-              const T* in = from.as<T>();
-              T* out = to.as<T>();
-              const int64_t step = from.shape.size() == 1 ? 0 : columns;
-              for (int64_t line = 0; line < to.size / columns; ++line, in += step, out += columns) {
-                int64_t edge = std::clamp(line % rows + a.k + (kLower ? 1 : 0), int64_t{0}, columns);
-                int64_t first = kLower ? 0 : edge, last = kLower ? edge : columns;
-                for (int64_t column = first; column < last; ++column) out[column] = in[column];
-                std::fill(kLower ? out + edge : out, kLower ? out + columns : out + edge, T{0});
-              }
-            });
-          },
+      .kernel = [](KernelContext& c, const OffsetAttrs& a) { copy_triangle(c, c.input(0), c.output(0), a.k, kLower); },
       .gradient =
           [name](Gradient& g, const OffsetAttrs& a) {
             const NDArray kept = call(name, {g.head()}, {{"k", a.k}});
