@@ -107,6 +107,14 @@ TEST(CudaMovesSlow, GroupsOfChannels) {
     }
 }
 
+TEST(CudaMovesSlow, NeighbouringChannels) {
+  for (const DType dtype : kRealDTypes)
+    for (const int64_t nsize : {1, 4, 5, 30})
+      expect_as_on_host({varied({2, 7, 3, 2}, dtype, 102)}, [&](const Operands& in) {
+        return result_of("_channel_window_sum", in, {{"nsize", nsize}});
+      });
+}
+
 TEST(CudaMovesSlow, ResizedImages) {
   struct Sizes {
     int64_t height, width, out_height, out_width;
@@ -126,6 +134,32 @@ TEST(CudaMovesSlow, ResizedImages) {
                               {"transposed", transposed}});
           });
         }
+}
+
+TEST(CudaMovesSlow, Borders) {
+  const Shape width{0, 0, 3, 1, 0, 4};
+  for (const char* mode : {"constant", "edge", "reflect", "symmetric", "wrap"}) {
+    for (const DType dtype : kAllDTypes)
+      expect_as_on_host({varied({2, 3, 4}, dtype, 99)}, [&](const Operands& in) {
+        return result_of("_pad", in, {{"pad_width", width}, {"mode", std::string(mode)}, {"constant_values", 2.0}});
+      });
+    if (mode == std::string("constant")) continue;
+    for (const DType dtype : kRealDTypes)
+      for (const Shape& shape : {Shape{2, 7, 8}, Shape{2, 5, 5}})
+        expect_as_on_host({varied(shape, dtype, 100)}, [&](const Operands& in) {
+          return result_of("_pad_back", in, {{"pad_width", width}, {"mode", std::string(mode)}});
+        });
+  }
+}
+
+TEST(CudaMovesSlow, PlacesAlongAnAxis) {
+  for (const int64_t axis : {0, 1})
+    for (const DType dtype : kAllDTypes)
+      expect_as_on_host({varied({5, 6}, dtype, 101)}, [&](const Operands& in) {
+        const NDArray order = result_of("argsort", in, {{"axis", axis}, {"dtype", DType::kInt32}});
+        const NDArray taken = result_of("_take_along_axis", {in[0], order}, {{"axis", axis}});
+        return result_of("_put_along_axis", {taken + taken, order}, {{"axis", axis}, {"shape", Shape{5, 6}}});
+      });
 }
 
 TEST(CudaMovesSlow, Triangles) {

@@ -103,6 +103,17 @@ inline void put_elements(const IndexArguments& a) {
   }
 }
 
+// What is written lies at all places of the positions, and is read at those that they name, or the other way round.
+template <class T, class Index, bool kTakes>
+inline void move_along(const IndexArguments& a) {
+  const int64_t length = a.count / (a.outer * a.inner);
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
+    const int64_t row = i / a.inner / length * a.length + position<Index, IndexMode::kRaise>(a, i);
+    const int64_t there = row * a.inner + i % a.inner;
+    static_cast<T*>(a.to)[kTakes ? i : there] = static_cast<const T*>(a.from)[kTakes ? there : i];
+  }
+}
+
 template <class T, class Index>
 inline void mark_positions(const MarkArguments& a) {
   for (int64_t i = first_of_thread(); i < a.count * a.depth; i += all_threads()) {

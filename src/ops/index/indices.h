@@ -46,6 +46,12 @@ extern const IndexPart pick_elements;
 // to, of this space, is zero but for to[o, positions[o, j], j] = from[o, j].
 extern const IndexPart put_elements;
 
+// Positions (outer, any number, inner) of which those of one row are all different.
+// to[o, i, j] = from[o, positions[o, i, j], j], `space` being that of `from`.
+extern const IndexPart take_along;
+// to, of this space, is zero but for to[o, positions[o, i, j], j] = from[o, i, j].
+extern const IndexPart put_along;
+
 // to[k, :] holds `off`, but `on` at indices[k], where that is one of its places; each value cast as astype would.
 extern const KernelPartOf<void(KernelContext& context, const Tensor& indices, double on, double off, const Tensor& to)>
     mark_positions;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
+#include "ops/creation/creation.h"
 #include "ops/index/indices.cuh"
 #include "ops/index/indices.h"
 #include "ops/index/indices_cuda.h"
@@ -86,6 +87,30 @@ void put_cuda(KernelContext& c, const Tensor& from, const Positions& positions, 
   launch_indexing(c, "put_elements", true, from, positions, space, to);
 }
 
+void move_along_cuda(KernelContext& c, bool takes, const Tensor& from, const Positions& positions,
+                     const IndexSpace& space, const Tensor& to) {
+  const Tensor& indices = positions.indices;
+  if (indices.size == 0) return;
+  raise_outside(c, positions, space.length);
+  if (space.length == 0) return;
+  const device::IndexArguments arguments{from.data,    indices.data, to.data,     space.outer,
+                                         space.length, space.inner,  indices.size};
+  launch_cuda({kHeader, fmt::format("move_along<{}, {}, {}>", bits_name(to.dtype), element_name(indices.dtype), takes),
+               "IndexArguments"},
+              grid_for(indices.size), arguments);
+}
+
+void take_along_cuda(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
+                     const Tensor& to) {
+  move_along_cuda(c, true, from, positions, space, to);
+}
+
+void put_along_cuda(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
+                    const Tensor& to) {
+  fill(c, to, int64_t{0});
+  move_along_cuda(c, false, from, positions, space, to);
+}
+
 void mark_cuda(KernelContext&, const Tensor& indices, double on, double off, const Tensor& to) {
   if (to.size == 0) return;
   const device::MarkArguments arguments{indices.data, to.data, indices.size, to.shape.back(), on, off};
@@ -119,7 +144,10 @@ void add_indices_cuda(KernelTable& table) {
   table.set_part(pick_elements, pick_cuda);
   table.set_part(put_elements, put_cuda);
   table.set_part(mark_positions, mark_cuda);
-  table.set_own_kernels({"take", "_backward_take", "Embedding", "pick", "_backward_pick", "one_hot"});
+  table.set_part(take_along, take_along_cuda);
+  table.set_part(put_along, put_along_cuda);
+  table.set_own_kernels({"take", "_backward_take", "Embedding", "pick", "_backward_pick", "one_hot", "_take_along_axis",
+                         "_put_along_axis"});
 }
 
 }  // namespace headrace

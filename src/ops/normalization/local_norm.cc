@@ -7,6 +7,7 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/normalization/local_norm.h"
 #include "ops/reduce/rows.h"
 
 namespace headrace {
@@ -70,7 +71,7 @@ struct WindowAttrs {
 };
 
 template <class T>
-void window_sums(KernelContext& c, int64_t nsize, ComputeType type) {
+void window_sums_in(KernelContext& c, int64_t nsize, ComputeType type) {
   const AxisSpace space = AxisSpace::along(c.input(0).shape, 1);
   for_each_row(space, {&c.input(0), 1}, {&c.output(0), 1}, type, static_cast<double>(c.output(0).size) * 2,
                [&](const RowCall& row) {
@@ -85,6 +86,13 @@ void window_sums(KernelContext& c, int64_t nsize, ComputeType type) {
                });
 }
 
+void window_sums_on_host(KernelContext& c, int64_t nsize) {
+  if (c.input(0).dtype == DType::kFloat64)
+    window_sums_in<double>(c, nsize, ComputeType::kFloat64);
+  else
+    window_sums_in<float>(c, nsize, ComputeType::kFloat32);
+}
+
 // Its matrix is symmetric, so that it is its own gradient.
 OpDef window() {
   using A = WindowAttrs;
@@ -97,13 +105,7 @@ OpDef window() {
                                      dtype_name(i.dtype(0)), to_string(i.shape(0)));
                            i.output(i.shape(0), i.dtype(0));
                          },
-                     .kernel =
-                         [](KernelContext& c, const A& a) {
-                           if (c.input(0).dtype == DType::kFloat64)
-                             window_sums<double>(c, a.nsize, ComputeType::kFloat64);
-                           else
-                             window_sums<float>(c, a.nsize, ComputeType::kFloat32);
-                         },
+                     .kernel = [](KernelContext& c, const A& a) { channel_window_sums(c, a.nsize); },
                      .gradient = [](Gradient& g, const A&) { g.set(0, call(g.op(), g.attrs(), {g.head()})); },
                      .saves_inputs = kNothing,
                      .samples = {Sample({uniform({2, 5, 2})}, make_attrs(A{.nsize = 3}))}});
@@ -135,6 +137,8 @@ OpDef lrn() {
 }
 
 }  // namespace
+
+const decltype(channel_window_sums) channel_window_sums{"channel_window_sums", window_sums_on_host};
 
 Operators local_norm_operators() { return {l2(), lrn(), window()}; }
 

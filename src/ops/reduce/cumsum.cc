@@ -38,7 +38,7 @@ OpDef scan() {
            [](KernelContext& c, const ScanAttrs& a) {
              const Shape& shape = c.input(0).shape;
              const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
-             cumulative_sum(c.input(0), AxisSpace::along(shape, axis), a.reverse, c.output(0));
+             cumulative_sum(c, c.input(0), AxisSpace::along(shape, axis), a.reverse, c.output(0));
            },
        .gradient =
            [](Gradient& g, const ScanAttrs& a) {

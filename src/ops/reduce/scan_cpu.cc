@@ -132,9 +132,8 @@ void scan_columns(const T* x, T* y, const AxisSpace& space, bool reverse) {
   });
 }
 
-}  // namespace
-
-void cumulative_sum(const Tensor& input, const AxisSpace& space, bool reverse, const Tensor& output) {
+void cumulative_sum_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, bool reverse,
+                            const Tensor& output) {
   if (input.size == 0) return;
   dispatch(input.dtype, [&]<class T>() {
     if (space.inner == 1)
@@ -143,5 +142,9 @@ void cumulative_sum(const Tensor& input, const AxisSpace& space, bool reverse, c
       scan_columns(input.as<T>(), output.as<T>(), space, reverse);
   });
 }
+
+}  // namespace
+
+const decltype(cumulative_sum) cumulative_sum{"cumulative_sum", cumulative_sum_on_host};
 
 }  // namespace headrace

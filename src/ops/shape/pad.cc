@@ -12,6 +12,7 @@
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/shape/geometry.h"
+#include "ops/shape/pad.h"
 
 namespace headrace {
 namespace {
@@ -47,8 +48,6 @@ struct PadBackAttrs {
       fields(field(&PadBackAttrs::mode, "mode", "What the border held.").one_of("edge|reflect|symmetric|wrap"),
              field(&PadBackAttrs::pad_width, "pad_width", "Elements around each axis."));
 };
-
-enum class Border { kConstant, kEdge, kReflect, kSymmetric, kWrap };
 
 Border border_of(const std::string& mode) {
   if (mode == "edge") return Border::kEdge;
@@ -174,10 +173,31 @@ T constant_as(double value) {
     return static_cast<T>(value);
 }
 
-void run_pad(KernelContext& c, const Shape& width, Border border, double value) {
-  if (c.output(0).size == 0) return;  // whatever the other extents
-  dispatch(c.output(0).dtype,
-           [&]<class T>() { pad_into<T>(c.input(0), c.output(0), width, border, constant_as<T>(value)); });
+void pad_on_host(KernelContext&, const Tensor& from, const Shape& width, Border border, double value,
+                 const Tensor& to) {
+  if (to.size == 0) return;  // whatever the other extents
+  dispatch(to.dtype, [&]<class T>() { pad_into<T>(from, to, width, border, constant_as<T>(value)); });
+}
+
+void collect_on_host(KernelContext&, const Tensor& from, const Shape& width, Border border, const Tensor& to) {
+  dispatch(to.dtype, [&]<class T>() {
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+      using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+      std::vector<Sum> sums(static_cast<size_t>(to.size));
+      if (to.shape.empty()) {
+        sums[0] = static_cast<Sum>(*from.as<T>());
+      } else {
+        Tables tables(to.shape, width, border);
+        const std::vector<int64_t>& inner = tables.axes.back();
+        int64_t lines = inner.empty() ? 0 : from.size / static_cast<int64_t>(inner.size());
+        for_each_line(tables, to.shape, 0, lines, [&](int64_t at, int64_t line) {
+          for (size_t k = 0; k < inner.size(); ++k)
+            sums[static_cast<size_t>(line + inner[k])] += static_cast<Sum>(from.as<T>()[at + static_cast<int64_t>(k)]);
+        });
+      }
+      for (int64_t i = 0; i < to.size; ++i) to.as<T>()[i] = static_cast<T>(sums[static_cast<size_t>(i)]);
+    }
+  });
 }
 
 void pad_back(Gradient& g, const Shape& width, const std::string& mode) {
@@ -207,8 +227,10 @@ does not fit the array.)",
           [](Infer& i, const PadAttrs& a) {
             i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
           },
-      .kernel = [](KernelContext& c,
-                   const PadAttrs& a) { run_pad(c, a.pad_width, border_of(a.mode), a.constant_value); },
+      .kernel =
+          [](KernelContext& c, const PadAttrs& a) {
+            pad_elements(c, c.input(0), a.pad_width, border_of(a.mode), a.constant_value, c.output(0));
+          },
       .gradient = [](Gradient& g, const PadAttrs& a) { pad_back(g, a.pad_width, a.mode); },
       .saves_inputs = kNothing,
       .samples = {{{uniform({1, 1, 2, 3})}, make_attrs(PadAttrs{"reflect", {0, 0, 0, 0, 1, 1, 2, 2}})}},
@@ -313,8 +335,10 @@ OpDef pad() {
           [](Infer& i, const NpPadAttrs& a) {
             i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
           },
-      .kernel = [](KernelContext& c,
-                   const NpPadAttrs& a) { run_pad(c, a.pad_width, border_of(a.mode), a.constant_values); },
+      .kernel =
+          [](KernelContext& c, const NpPadAttrs& a) {
+            pad_elements(c, c.input(0), a.pad_width, border_of(a.mode), a.constant_values, c.output(0));
+          },
       .gradient = [](Gradient& g, const NpPadAttrs& a) { pad_back(g, a.pad_width, a.mode); },
       .saves_inputs = kNothing,
       .samples = {{{uniform({2, 3})}, make_attrs(NpPadAttrs{{1, 1, 2, 2}, "symmetric"})}},
@@ -341,26 +365,7 @@ OpDef pad_back_op() {
           },
       .kernel =
           [](KernelContext& c, const PadBackAttrs& a) {
-            const Tensor &from = c.input(0), &to = c.output(0);
-            dispatch(to.dtype, [&]<class T>() {
-              if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
-                using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
-                std::vector<Sum> sums(static_cast<size_t>(to.size));
-                if (to.shape.empty()) {
-                  sums[0] = static_cast<Sum>(*from.as<T>());
-                } else {
-                  Tables tables(to.shape, a.pad_width, border_of(a.mode));
-                  const std::vector<int64_t>& inner = tables.axes.back();
-                  int64_t lines = inner.empty() ? 0 : from.size / static_cast<int64_t>(inner.size());
-                  for_each_line(tables, to.shape, 0, lines, [&](int64_t at, int64_t line) {
-                    for (size_t k = 0; k < inner.size(); ++k)
-                      sums[static_cast<size_t>(line + inner[k])] +=
-                          static_cast<Sum>(from.as<T>()[at + static_cast<int64_t>(k)]);
-                  });
-                }
-                for (int64_t i = 0; i < to.size; ++i) to.as<T>()[i] = static_cast<T>(sums[static_cast<size_t>(i)]);
-              }
-            });
+            collect_copies(c, c.input(0), a.pad_width, border_of(a.mode), c.output(0));
           },
       .gradient =
           [](Gradient& g, const PadBackAttrs& a) {
@@ -373,6 +378,9 @@ OpDef pad_back_op() {
 }
 
 }  // namespace
+
+const decltype(pad_elements) pad_elements{"pad_elements", pad_on_host};
+const decltype(collect_copies) collect_copies{"collect_copies", collect_on_host};
 
 Operators pad_operators() { return {nd_pad(), np_pad(), pairs_pad(), pad(), pad_back_op()}; }
 

@@ -2,16 +2,22 @@
 #pragma once
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "ops/reduce/rows.h"
 
 namespace headrace {
 
-// NaN counts as the largest value; positions of equal values ascend.
-void sort_values(const Tensor& input, const AxisSpace& space, bool ascending, const Tensor& output);
+// Parts of kernels; tensors are packed. NaN counts as the largest value; positions of equal values ascend.
+extern const KernelPartOf<void(KernelContext& context, const Tensor& input, const AxisSpace& space, bool ascending,
+                               const Tensor& output)>
+    sort_values;
 // The first k of the order: their values and their positions, each unless null. 1 <= k <= space.length.
-void select_first(const Tensor& input, const AxisSpace& space, int64_t k, bool ascending, const Tensor* values,
-                  const Tensor* positions);
+extern const KernelPartOf<void(KernelContext& context, const Tensor& input, const AxisSpace& space, int64_t k,
+                               bool ascending, const Tensor* values, const Tensor* positions)>
+    select_first;
 // 1 where an element is among the first k, else 0.
-void mark_first(const Tensor& input, const AxisSpace& space, int64_t k, bool ascending, const Tensor& mask);
+extern const KernelPartOf<void(KernelContext& context, const Tensor& input, const AxisSpace& space, int64_t k,
+                               bool ascending, const Tensor& mask)>
+    mark_first_of_rows;
 
 }  // namespace headrace

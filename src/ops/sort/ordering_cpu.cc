@@ -141,9 +141,7 @@ double select_cost(const AxisSpace& space, int64_t k) {
   return elements * (k * 8 >= space.length ? kSortNsPerElement : kSelectNsPerElement);
 }
 
-}  // namespace
-
-void sort_values(const Tensor& input, const AxisSpace& space, bool ascending, const Tensor& output) {
+void sort_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, bool ascending, const Tensor& output) {
   const ComputeType type = compute_type_of(input.dtype);
   with_type(type, [&]<class T>(T) {
     for_each_row(space, {&input, 1}, {&output, 1}, type, static_cast<double>(input.size) * kSortNsPerElement,
@@ -151,8 +149,8 @@ void sort_values(const Tensor& input, const AxisSpace& space, bool ascending, co
   });
 }
 
-void select_first(const Tensor& input, const AxisSpace& space, int64_t k, bool ascending, const Tensor* values,
-                  const Tensor* positions) {
+void select_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, int64_t k, bool ascending,
+                    const Tensor* values, const Tensor* positions) {
   const ComputeType type = compute_type_of(input.dtype);
   const RowArray in{input, type, space.length};
   std::vector<RowArray> out;
@@ -175,7 +173,8 @@ void select_first(const Tensor& input, const AxisSpace& space, int64_t k, bool a
   });
 }
 
-void mark_first(const Tensor& input, const AxisSpace& space, int64_t k, bool ascending, const Tensor& mask) {
+void mark_rows_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, int64_t k, bool ascending,
+                       const Tensor& mask) {
   const ComputeType type = compute_type_of(input.dtype);
   const RowArray in{input, type, space.length}, out{mask, type, space.length};
   with_type(type, [&]<class T>(T) {
@@ -188,5 +187,11 @@ void mark_first(const Tensor& input, const AxisSpace& space, int64_t k, bool asc
                  });
   });
 }
+
+}  // namespace
+
+const decltype(sort_values) sort_values{"sort_values", sort_on_host};
+const decltype(select_first) select_first{"select_first", select_on_host};
+const decltype(mark_first_of_rows) mark_first_of_rows{"mark_first_of_rows", mark_rows_on_host};
 
 }  // namespace headrace

@@ -101,7 +101,7 @@ OpDef sort() {
            },
        .kernel =
            [](KernelContext& c, const SortAttrs& a) {
-             sort_values(c.input(0), space_of(c.name(), c.input(0).shape, a.axis), a.is_ascend, c.output(0));
+             sort_values(c, c.input(0), space_of(c.name(), c.input(0).shape, a.axis), a.is_ascend, c.output(0));
            },
        .gradient = [](Gradient& g, const SortAttrs& a) { put_back(g, g.head(), a.axis, 0, a.is_ascend); },
        .samples = {uniform({2, 5}), Sample({uniform({3, 4})}, make_attrs(SortAttrs{.axis = 0, .is_ascend = false}))}});
@@ -124,7 +124,7 @@ OpDef argsort() {
        .kernel =
            [](KernelContext& c, const ArgsortAttrs& a) {
              const AxisSpace space = space_of(c.name(), c.input(0).shape, a.axis);
-             if (space.length > 0) select_first(c.input(0), space, space.length, a.is_ascend, nullptr, &c.output(0));
+             if (space.length > 0) select_first(c, c.input(0), space, space.length, a.is_ascend, nullptr, &c.output(0));
            },
        .zero_gradient = true,
        .saves_inputs = kNothing,
@@ -191,9 +191,9 @@ void topk_kernel(KernelContext& c, const TopkAttrs& a) {
   const AxisSpace space = space_of(c.name(), c.input(0).shape, a.axis);
   const int64_t k = topk_count(a, space);
   if (c.output(0).size == 0) return;
-  if (a.ret_typ == "mask") return mark_first(c.input(0), space, k, a.is_ascend, c.output(0));
+  if (a.ret_typ == "mask") return mark_first_of_rows(c, c.input(0), space, k, a.is_ascend, c.output(0));
   const bool both = a.ret_typ == "both";
-  select_first(c.input(0), space, k, a.is_ascend, a.ret_typ == "indices" ? nullptr : &c.output(0),
+  select_first(c, c.input(0), space, k, a.is_ascend, a.ret_typ == "indices" ? nullptr : &c.output(0),
                both                     ? &c.output(1)
                : a.ret_typ == "indices" ? &c.output(0)
                                         : nullptr);
