@@ -123,19 +123,76 @@ def try_training() -> dict[str, Any]:
     return {"largest relative error": error, "computed on the host": mx.runtime.detours()}
 
 
+def seconds(work: Callable[[], Any], count: int) -> float:
+    work().wait_to_read()
+    start = time.perf_counter()
+    for _ in range(count):
+        last = work()
+    last.wait_to_read()
+    return (time.perf_counter() - start) / count
+
+
+def on_stand_in() -> bool:
+    return "stand_in" in os.environ.get("HEADRACE_CUDA_DRIVER", "")
+
+
+def measure_layers() -> dict[str, Any]:
+    """TFLOPS of a convolution and of its gradients, milliseconds of a step of an LSTM."""
+    import headrace as mx
+    from headrace import autograd, gluon
+
+    images, edge, channels = (2, 4, 8) if on_stand_in() else (64, 56, 64)
+    report = {}
+
+    def of_convolution(dtype: str, trains: bool) -> float:
+        layer = gluon.nn.Conv2D(channels, 3, padding=1, use_bias=False, in_channels=channels)
+        layer.initialize(ctx=mx.gpu(0))
+        layer.cast(dtype)
+        data = mx.nd.ones((images, channels, edge, edge), ctx=mx.gpu(0), dtype=dtype)
+        data.attach_grad()
+
+        def work() -> Any:
+            if not trains:
+                return layer(data)
+            with autograd.record():
+                result = layer(data)
+            result.backward()
+            return data.grad
+
+        operations = 18 * images * edge**2 * channels**2 * (3 if trains else 1)
+        return operations / 1e12 / seconds(work, 10)
+
+    for dtype in ("float32", "float16"):
+        report[f"convolution, {dtype}, TFLOPS"] = of_convolution(dtype, False)
+        report[f"convolution with gradients, {dtype}, TFLOPS"] = of_convolution(dtype, True)
+
+    steps, size = (3, 4) if on_stand_in() else (35, 650)
+
+    def of_recurrence(hybrid: bool) -> float:
+        layer = gluon.rnn.LSTM(size, 2)
+        layer.initialize(ctx=mx.gpu(0))
+        layer.hybridize(hybrid)
+        data = mx.nd.ones((steps, 32, size), ctx=mx.gpu(0))
+        data.attach_grad()
+
+        def work() -> Any:
+            with autograd.record():
+                result = layer(data)
+            result.backward()
+            return data.grad
+
+        return 1e3 * seconds(work, 5)
+
+    report["LSTM of 2 layers with gradients, ms"] = of_recurrence(False)
+    report["the same, hybridized, ms"] = of_recurrence(True)
+    return {**report, "computed on the host": mx.runtime.detours()}
+
+
 def measure() -> dict[str, Any]:
     """Microseconds of a small operation, GB/s of a large one and of copies."""
     import headrace as mx
 
-    def seconds(work: Callable[[], Any], count: int) -> float:
-        work().wait_to_read()
-        start = time.perf_counter()
-        for _ in range(count):
-            last = work()
-        last.wait_to_read()
-        return (time.perf_counter() - start) / count
-
-    edge = 64 if "stand_in" in os.environ.get("HEADRACE_CUDA_DRIVER", "") else 4096
+    edge = 64 if on_stand_in() else 4096
 
     def of_products(dtype: str) -> float:
         square = mx.nd.zeros((edge, edge), ctx=mx.gpu(0), dtype=dtype)
@@ -162,10 +219,13 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "kernels": try_kernels,
     "devices": lambda: run_tests("CudaDevices.*-*AreCounted*:*RunsOut*"),
     "training": try_training,
+    "convolutions": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
+    "moves and order": lambda: run_tests("CudaMoves*:CudaOrder*"),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
     "speed": measure,
+    "speed of layers": measure_layers,
 }
 
 
