@@ -23,7 +23,7 @@ MEGA = 1 << 20
 
 
 def try_kernels() -> dict[str, Any]:
-    """A reduction, rows, a product, indices and draws, each beside the host."""
+    """A reduction, rows, a product, indices, sorting and draws, each beside the host."""
     import headrace as mx
     from headrace import nd
 
@@ -44,6 +44,9 @@ def try_kernels() -> dict[str, Any]:
             "layer with bias": nd.FullyConnected(x, x[:8], x[0][:8], num_hidden=8),
             "batch of products": nd.batch_dot(x.reshape((4, 16, 96)), x.reshape((4, 96, 16))),
             "take": nd.take(x, rows),
+            "sort": nd.sort(x, axis=0),
+            "topk": nd.topk(x.reshape((-1,)), k=50),
+            "argsort": nd.argsort(x.reshape((2, -1))),
             "uniform": nd.random.uniform(shape=(1000,), ctx=context),
             "normal": nd.random.normal(shape=(1000,), ctx=context),
         }
@@ -221,7 +224,7 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "training": try_training,
     "convolutions": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
-    "moves and order": lambda: run_tests("CudaMoves*:CudaOrder*"),
+    "moves and order": lambda: run_tests("CudaBorders*:CudaOrdering*:CudaSelection*:CudaSequences*"),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
     "speed": measure,

@@ -169,7 +169,7 @@ def num_gpus():
 
 
 def gpu_memory_info(device_id=0):
-    """(free, total) bytes of a GPU.
+    """(free, total) bytes of a GPU. What this process keeps for reuse is not free on a real one.
 
     Raises
     ------
@@ -186,8 +186,7 @@ def gpu_memory_info(device_id=0):
     """
     if not 0 <= device_id < num_gpus():
         raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}); {num_gpus()} GPUs can be used")
-    total = _core.memory_bytes(device_id)
-    return max(0, total - _core.memory_stats(2, device_id)["live"]), total
+    return _core.memory_info(device_id)
 
 
 def current_context():

@@ -71,8 +71,10 @@ class Feature(NamedTuple):
 
 @functools.cache
 def _features() -> tuple[Feature, ...]:
-    on_x86 = platform.machine() == "x86_64"
-    return tuple(Feature(name, name in _ALWAYS or (on_x86 and name in _X86)) for name in _NAMES)
+    present = _ALWAYS.union(_core.device_features())
+    if platform.machine() == "x86_64":
+        present |= _X86
+    return tuple(Feature(name, name in present) for name in _NAMES)
 
 
 def feature_list() -> list[Feature]:

@@ -44,7 +44,7 @@ PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject
   }
   if (!PyObject_HasAttrString(other, "__array_interface__")) Py_RETURN_NOTIMPLEMENTED;
   const NDArray& array = array_of(a_is_array ? a : b);
-  NDArray converted = beside(from_object(other, std::nullopt), array);
+  NDArray converted = beside(from_object(other, std::nullopt), array.device());
   if (!forms.np) converted = joining_nd(std::move(converted), array.dtype(), forms.both->name);
   const BorrowedArrays inputs(a_is_array ? array_of(a) : converted, a_is_array ? converted : array_of(b));
   invoke(*forms.both, forms.both->default_attrs, inputs, {&result, 1});

@@ -1,5 +1,6 @@
 // The engine and memory counters as Python sees them.
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/check.h"
@@ -88,7 +89,34 @@ void bind_detours(nb::module_& m) {
       "Names of the operators that GPUs leave to the host.");
 }
 
+namespace {
+
+void bind_gpus(nb::module_& m) {
+  m.def(
+      "memory_info",
+      [](int id) {
+        return translated([&] {
+          const int64_t total = accelerator_of({DeviceType::kGpu, id})->memory_bytes();
+          return nb::make_tuple(std::max<int64_t>(0, backend_of(DeviceType::kGpu)->free_bytes(id)), total);
+        });
+      },
+      "Bytes of a GPU: free, total.");
+  m.def(
+      "device_features",
+      [] {
+        return translated([] {
+          nb::list names;
+          for (const std::string& name : backend_of(DeviceType::kGpu)->features()) names.append(python_text(name));
+          return names;
+        });
+      },
+      "Names of MXNet's features that the GPUs bring.");
+}
+
+}  // namespace
+
 void bind_memory(nb::module_& m) {
+  bind_gpus(m);
   m.def("device_count",
         [](int type) { return translated([&] { return device_count(static_cast<DeviceType>(type)); }); });
   m.def(
@@ -104,12 +132,6 @@ void bind_memory(nb::module_& m) {
         });
       },
       nb::arg("type") = 1, nb::arg("id") = 0, "Bytes of a device's memory: in use, most ever in use, kept for reuse.");
-  m.def(
-      "memory_bytes",
-      [](int id) { return translated([&] {
-                     return accelerator_of({DeviceType::kGpu, id})->memory_bytes();
-                   }); },
-      "All that a GPU has.");
   m.def(
       "memory_report",
       [] {

@@ -90,6 +90,15 @@ void bind_dlpack(nb::module_& m) {
       "to_dlpack", [](nb::handle array) { return translated([&] { return nb::steal(to_dlpack(array_from(array))); }); },
       "A DLPack capsule over the array's memory.");
   m.def(
+      "dlpack_device",
+      [](nb::handle array) {
+        return translated([&] {
+          const DlDevice device = dlpack_device(array_from(array).device());
+          return nb::make_tuple(device.type, device.id);
+        });
+      },
+      "DLPack's numbers for the place of the array.");
+  m.def(
       "from_dlpack",
       [](nb::handle capsule, bool np) { return translated([&] { return wrapped(from_dlpack(capsule.ptr()), np); }); },
       nb::arg().none(), nb::arg(), "An array over the memory of a DLPack capsule.");

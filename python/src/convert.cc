@@ -304,8 +304,8 @@ NDArray from_object(PyObject* object, std::optional<DType> dtype) {
   return array;
 }
 
-NDArray beside(NDArray array, const NDArray& neighbour) {
-  return needs_device_copy(neighbour.device(), array.device()) ? copied_to(array, neighbour.device()) : array;
+NDArray beside(NDArray array, Device device) {
+  return needs_device_copy(device, array.device()) ? copied_to(array, device) : array;
 }
 
 PyObject* to_numpy(const NDArray& given) {

@@ -32,8 +32,8 @@ AttrsPtr attrs_from(const OpDef& op, PyObject* dict);  // values by name, over t
 NDArray from_object(PyObject* object, std::optional<DType> dtype);
 // A packed copy as a NumPy array. Waits without the interpreter's lock, which a thread that completes tasks may need.
 PyObject* to_numpy(const NDArray& array);
-// The array, or a copy of it where `neighbour` is, if that is on an accelerator: for values that an operation mixes.
-NDArray beside(NDArray array, const NDArray& neighbour);
+// The array, or a copy of it on `device`, if one of the two is an accelerator: for values that an operation mixes.
+NDArray beside(NDArray array, Device device);
 // The struct-module format of a dtype ("f", "q"); null where Python has none (bfloat16).
 const char* buffer_format(DType dtype);
 

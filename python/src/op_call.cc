@@ -7,6 +7,7 @@
 #include "ndarray/snapshot.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
+#include "op/thread_state.h"
 #include "ufunc_keywords.h"
 
 namespace headrace::python {
@@ -61,9 +62,7 @@ class ArrayCall : public Arguments<ArrayCall> {
     size_t count = output_count(op_, *attrs);
     if (count == 1) {
       NDArray result;
-      PyObject* target = out_;
-      if (target && (PyTuple_Check(target) || PyList_Check(target)) && PySequence_Size(target) == 1)
-        target = PySequence_Fast_GET_ITEM(target, 0);
+      PyObject* const target = single_out();
       if (target) result = output_of(target);
       invoke(op_, attrs, arrays, {&result, 1});
       if (f_.copies && !target) take_own_memory(result, arrays);
@@ -102,11 +101,8 @@ class ArrayCall : public Arguments<ArrayCall> {
     }
     check(f_.np, ErrorKind::kType, "{}: argument '{}' must be an NDArray, got {}", name(), input_name(i),
           Py_TYPE(object)->tp_name);
-    const NDArray* const neighbour = first_array();
-    const Device device = neighbour ? neighbour->device() : Device{};
-    if (std::optional<Number> number = as_number(object)) return full({}, number->value, number_dtype(), device);
-    NDArray array = from_object(object, std::nullopt);
-    if (neighbour) array = beside(std::move(array), *neighbour);
+    if (std::optional<Number> number = as_number(object)) return full({}, number->value, number_dtype(), device());
+    NDArray array = beside(from_object(object, std::nullopt), device());
     // Python numbers have no dtype of their own: lists of them are float32, as np.array makes them.
     bool host_array = PyObject_HasAttrString(object, "__array_interface__");
     return host_array ? array : cast_to(array, DType::kFloat32);
@@ -116,6 +112,21 @@ class ArrayCall : public Arguments<ArrayCall> {
   DType number_dtype() const {
     const NDArray* const neighbour = first_array();
     return neighbour ? neighbour->dtype() : DType::kFloat32;
+  }
+
+  // What `out` is, or the one array that it lists; null: it is not given.
+  PyObject* single_out() const {
+    if (out_ && (PyTuple_Check(out_) || PyList_Check(out_)) && PySequence_Size(out_) == 1)
+      return PySequence_Fast_GET_ITEM(out_, 0);
+    return out_;
+  }
+
+  // Where values that are no arrays go: to the arrays beside them, to `out`, or where this thread makes arrays.
+  Device device() const {
+    if (const NDArray* const neighbour = first_array()) return neighbour->device();
+    PyObject* const target = single_out();
+    if (target && is_array(target)) return array_of(target).device();
+    return thread_state().device;
   }
 
   // Of the inputs; null: there is none.

@@ -27,7 +27,7 @@ std::vector<BackendEntry> make_entries() {
       {DeviceType::kCpuShared, &host_backend()},
       {DeviceType::kGpu, &sim_machine()},
   };
-  if (config().cuda) add(entries, load_own_backends("libheadrace_cuda.so", "HEADRACE_CUDA"));
+  if (config().cuda.value_or(false)) add(entries, load_own_backends("libheadrace_cuda.so", "HEADRACE_CUDA"));
   std::istringstream paths(config().backends);
   for (std::string path; std::getline(paths, path, ':');)
     if (!path.empty()) add(entries, load_backends(path.c_str()));

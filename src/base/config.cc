@@ -52,7 +52,7 @@ void parse_mxnet_engine(const char*, std::string_view text, Config& config) {
   if (text == "NaiveEngine") config.serial_engine = true;
 }
 
-template <bool Config::*member>
+template <auto member>
 void parse_flag(const char* name, std::string_view text, Config& config) {
   check(text == "0" || text == "1", ErrorKind::kValue, "{}: expected 0 or 1, got '{}'.", name, text);
   config.*member = text == "1";
@@ -118,7 +118,7 @@ constexpr Entry kTable[] = {
      parse_flag<&Config::sim_strict>},
     {{"HEADRACE_BACKENDS", "", "libraries of backends that are loaded, with ':' between them; see docs/devices.md"},
      parse_text<&Config::backends>},
-    {{"HEADRACE_CUDA", "0", "1: NVIDIA's GPUs are used, see docs/cuda.md"}, parse_flag<&Config::cuda>},
+    {{"HEADRACE_CUDA", "", "1: NVIDIA's GPUs are used, 0: they are not, see docs/cuda.md"}, parse_flag<&Config::cuda>},
     {{"HEADRACE_CUDA_DRIVER", "libcuda.so.1", "the library that is NVIDIA's driver, see docs/cuda.md"},
      parse_text<&Config::cuda_driver>},
     {{"HEADRACE_CUDA_COMPILER", "",

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -32,7 +33,8 @@ struct Config {
   int64_t sim_memory = 0;          // bytes of each simulated GPU; 0: 16 GiB
   bool sim_strict = false;         // what would go wrong on a real GPU ends the program
   std::string backends;            // libraries of backends that are loaded, with ':' between them
-  bool cuda = false;               // NVIDIA's GPUs are used
+  std::optional<bool>
+      cuda;  // whether NVIDIA's GPUs are used; unset: they are not, which is said where one is asked for
   std::string cuda_driver = "libcuda.so.1";  // NVIDIA's driver, a library
   std::string cuda_compiler;  // NVIDIA's compiler for kernels, a library; empty: NVRTC, where pip or the toolkit put it
   std::string cuda_cache;     // folder of compiled kernels; empty: in the user's cache folder

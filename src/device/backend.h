@@ -3,6 +3,8 @@
 
 #include <exception>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "device/accelerator.h"
 #include "device/allocator.h"
@@ -21,6 +23,15 @@ class Backend {
   virtual Allocator* allocator(int id) noexcept = 0;
   // Null when the device has no streams of its own: the host.
   virtual Accelerator* accelerator(int /*id*/) noexcept { return nullptr; }
+  // Bytes of the device's memory that nobody has taken, other processes included. Raises Error(kRuntime).
+  virtual int64_t free_bytes(int id) { return accelerator(id)->memory_bytes() - allocator(id)->stats().live; }
+  // DLPack's number for the type, where other libraries of the process reach the devices' memory by its addresses; 0:
+  // they do not.
+  virtual int dlpack_type() const noexcept { return 0; }
+  // Returns when all that anybody in the process has put on the device before is complete. Any thread.
+  virtual void await_everybody(int /*id*/) noexcept {}
+  // What comes with the devices, by MXNet's names of features.
+  virtual std::vector<std::string> features() { return {}; }
   // What links the devices with each other and the host; null: it is not known.
   virtual std::shared_ptr<const Topology> topology() { return nullptr; }
   // Somebody who is to hear of every push and every wait; null: nobody.

@@ -58,6 +58,10 @@ class Stream {
   // Waits until completed() has reached `number`. Any thread outside the backend.
   virtual void synchronize(uint64_t number) noexcept = 0;
 
+  // What ran up to work `number`, which is complete, is told when it did, see Work::ran(). The thread that launches,
+  // before the work goes.
+  virtual void report_times(uint64_t /*number*/) noexcept {}
+
   // Copies between the memories of two devices, one of them this stream's, as part of the work that calls it. A copy
   // that fails raises Error, or fails the work when its turn comes.
   virtual void copy(MemoryBlock to, MemoryBlock from, size_t bytes) = 0;

@@ -6,12 +6,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <span>
 #include <utility>
 
 namespace headrace {
+
+namespace timeline {
+class Track;
+}
 
 class Work {
  public:
@@ -20,6 +25,9 @@ class Work {
   // Its turn has come. False: it has failed, and nothing of it may run. In a thread of the stream, as end() and fail().
   virtual bool begin() noexcept = 0;
   virtual void end() noexcept = 0;
+  // Instead of end(), in the thread that launches, when the work is complete: the device ran it between these stamps
+  // of ticks(), which belong to this lane of the timeline.
+  virtual void ran(const timeline::Track& lane, uint64_t begin, uint64_t end) noexcept = 0;
   // Device code has raised an error: what follows in this work does not run.
   virtual void fail(std::exception_ptr error) noexcept = 0;
 

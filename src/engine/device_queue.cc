@@ -97,6 +97,7 @@ bool DeviceQueue::launch_ready(ThreadContext& context, StreamState& state) noexc
 bool DeviceQueue::retire_complete(ThreadContext& context, StreamState& state) noexcept {
   if (state.launched.empty()) return false;
   const uint64_t completed = state.stream.completed();
+  state.stream.report_times(completed);
   const FailurePtr failure = lost();  // behind: what was complete without having run is found to be lost
   bool moved = false;
   while (!state.launched.empty() && (failure || state.launched.front()->event.number <= completed)) {

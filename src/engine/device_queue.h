@@ -43,7 +43,7 @@ class DeviceQueue {
  private:
   // Enough to keep a stream busy while the host is slow; few enough for priorities to matter among what is ready and
   // for memory to follow what runs.
-  static constexpr size_t kMostLaunched = 16;
+  static constexpr size_t kMostLaunched = 32;
 
   struct StreamState {
     explicit StreamState(Stream& of) : stream(of) {}

@@ -96,6 +96,7 @@ class AwaitedWork final : public Work {
   }
   bool begin() noexcept override { return !error_; }
   void end() noexcept override {}
+  void ran(const timeline::Track&, uint64_t, uint64_t) noexcept override {}
   void fail(std::exception_ptr error) noexcept override { error_ = std::move(error); }
   void* take_scratch(size_t bytes) override { return scratch_.take(bytes); }
   void give_back_scratch(void* block) noexcept override { scratch_.give_back(block); }
@@ -116,7 +117,9 @@ class AwaitedWork final : public Work {
 void Engine::run_on(Stream& stream, FunctionRef<void()> body) {
   if (const std::exception_ptr lost = stream.accelerator().lost()) std::rethrow_exception(lost);
   AwaitedWork work(stream.accelerator().device(), body);
-  stream.synchronize(stream.launch(work).number);
+  const uint64_t number = stream.launch(work).number;
+  stream.synchronize(number);
+  stream.report_times(number);
   if (work.error()) std::rethrow_exception(work.error());
 }
 

@@ -55,6 +55,10 @@ void Launch::end() noexcept {
     timeline::record(task_->name, start_, ticks(), task_->origin);
 }
 
+void Launch::ran(const timeline::Track& lane, uint64_t begin, uint64_t end) noexcept {
+  lane.record(task_->name, begin, end, task_->origin);
+}
+
 bool Launch::make_room() noexcept { return queue_.retire_oldest(); }
 
 bool Launch::put_off(Task& task) {

@@ -39,6 +39,7 @@ class Launch final : public RefCounted<Launch>, public Work {
   void launch() noexcept override;
   bool begin() noexcept override;
   void end() noexcept override;
+  void ran(const timeline::Track& lane, uint64_t begin, uint64_t end) noexcept override;
   void fail(std::exception_ptr error) noexcept override;
   void* take_scratch(size_t bytes) override { return scratch_.take(bytes); }
   void give_back_scratch(void* block) noexcept override { scratch_.give_back(block); }

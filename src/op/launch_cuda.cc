@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "backend/cuda/compiler.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/pinned_memory.h"
 #include "device/scratch.h"
+#include "op/kernel.h"
 
 namespace headrace {
 namespace {
@@ -75,6 +78,16 @@ void* LaunchScratch::take(size_t bytes) {
   blocks_.reserve(blocks_.size() + 1);  // before what may not be lost
   blocks_.push_back({take_scratch(bytes), bytes});
   return blocks_.back().data;
+}
+
+const void* copy_to_device(KernelContext& context, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return nullptr;
+  const auto pinned = std::make_shared<PinnedBlock>(bytes.size());
+  std::memcpy(pinned->data(), bytes.data(), bytes.size());
+  current_work()->hold(pinned);
+  void* const there = context.workspace(bytes.size());
+  current_cuda_stream().copy({current_device(), there}, {{DeviceType::kCpuPinned, 0}, pinned->data()}, bytes.size());
+  return there;
 }
 
 std::string source_of(const CudaKernel& kernel) {

@@ -17,6 +17,7 @@
 namespace headrace {
 
 class CudaDevice;
+class KernelContext;
 
 // The device that work is being launched for.
 CudaDevice& current_cuda_device() noexcept;
@@ -93,6 +94,10 @@ class LaunchScratch {
   };
   std::vector<Block> blocks_;
 };
+
+// A copy of what the host has, in workspace of the work that is being launched, for kernels that are launched next.
+// Null of nothing.
+const void* copy_to_device(KernelContext& context, std::span<const std::byte> bytes);
 
 // What kernels call elements of a dtype.
 std::string element_name(DType dtype);

@@ -1,10 +1,13 @@
 #include "op/pointwise_cuda.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "op/call_body.h"
+#include "op/device/turned_copy.cuh"
 #include "op/formula/iteration.h"
 #include "op/formula/source_cuda.h"
 #include "op/formula/transfer.h"
@@ -16,7 +19,7 @@ namespace headrace {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr int kWidth = 4;            // elements that a thread of a packed kernel takes at once
+constexpr size_t kPackBytes = 16;    // that a thread of a packed kernel loads at once, of the largest elements
 constexpr uint64_t kCopySerial = 0;  // of the formula that is no operator's
 
 using Operands = std::vector<Operand>;
@@ -52,10 +55,13 @@ KernelShape shape_for(const Iteration& iteration, const Operands& operands) {
   const auto ndim = static_cast<int>(iteration.ndim());
   if (ndim != 1 || !std::ranges::all_of(iteration.strides, [](int64_t stride) { return stride == 1; }))
     return {.width = 0, .ndim = ndim};
-  const bool is_aligned = std::ranges::all_of(operands, [](const Operand& operand) {
-    return reinterpret_cast<uintptr_t>(operand.data) % (kWidth * item_size(operand.dtype)) == 0;
+  size_t largest = 2;  // bytes need not be packed more than halves
+  for (const Operand& operand : operands) largest = std::max(largest, item_size(operand.dtype));
+  const size_t width = kPackBytes / largest;
+  const bool is_aligned = std::ranges::all_of(operands, [width](const Operand& operand) {
+    return reinterpret_cast<uintptr_t>(operand.data) % (width * item_size(operand.dtype)) == 0;
   });
-  return {.width = is_aligned ? kWidth : 1};
+  return {.width = is_aligned ? static_cast<int>(width) : 1};
 }
 
 // Computes the outputs, operands behind the first `num_inputs`, over `space`.
@@ -88,6 +94,37 @@ DType bits_of(DType dtype) noexcept {
     default:
       return DType::kUint64;
   }
+}
+
+// True: done, since neighbours lie together along one dimension where they come from and along another where they go.
+bool copy_turned(const Iteration& iteration, const void* from, void* to, DType bits) {
+  constexpr size_t kMostDims = 8;
+  const size_t ndim = iteration.ndim();
+  const int64_t *const from_strides = iteration.strides_of(0), *const to_strides = iteration.strides_of(1);
+  if (ndim < 2 || ndim > kMostDims || to_strides[ndim - 1] != 1) return false;
+  const size_t rows = static_cast<size_t>(std::find(from_strides, from_strides + ndim - 1, 1) - from_strides);
+  constexpr int64_t kLeast = device::kTile / 2;
+  if (rows == ndim - 1 || iteration.extents[rows] < kLeast || iteration.inner() < kLeast) return false;
+  device::TurnedCopyArguments arguments{.from = from,
+                                        .to = to,
+                                        .rows = iteration.extents[rows],
+                                        .columns = iteration.inner(),
+                                        .row_stride = to_strides[rows],
+                                        .column_stride = from_strides[ndim - 1],
+                                        .batch = 1};
+  int dims = 0;
+  for (size_t d = 0; d + 1 < ndim; ++d) {
+    if (d == rows) continue;
+    arguments.extents[dims] = iteration.extents[d];
+    arguments.from_strides[dims] = from_strides[d];
+    arguments.to_strides[dims++] = to_strides[d];
+    arguments.batch *= iteration.extents[d];
+  }
+  const auto tiles = [](int64_t extent) { return (extent + device::kTile - 1) / device::kTile; };
+  launch_cuda({"op/device/turned_copy.cuh", fmt::format("turned_copy<{}, {}>", element_name(bits), dims),
+               "TurnedCopyArguments"},
+              {blocks_for(tiles(arguments.rows) * tiles(arguments.columns) * arguments.batch), kThreads}, arguments);
+  return true;
 }
 
 }  // namespace
@@ -129,6 +166,9 @@ void copy_elements_cuda(KernelContext&, void* to, const Strides& to_strides, con
                         const Strides& from_strides, const Shape& shape, DType dtype) {
   const DType bits = bits_of(dtype);
   const Operands operands = {{const_cast<void*>(from), bits, from_strides.data()}, {to, bits, to_strides.data()}};
+  const std::span<const Operand> all(operands);
+  const Iteration iteration = simplify(shape, all.first(1), all.subspan(1), &operands[1]);
+  if (iteration.count > 0 && copy_turned(iteration, from, to, bits)) return;
   launch({kCopySerial, 0, compute_type_of(bits)}, shape, operands, 1, {},
          [] { return Formula{.num_inputs = 1, .outputs = {input(0)}}; });
 }

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <utility>
 
 #include "device/registry.h"
 #include "headrace/arithmetic.hpp"
@@ -12,6 +13,7 @@
 #include "op/invoke.h"
 #include "tests/support/arrays.h"
 #include "tests/support/gpus.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -35,7 +37,7 @@ TEST(CudaDevices, AreCountedAndHaveMemory) {
 }
 
 TEST(CudaDevices, CopiesOfAnySizeGoThereAndBack) {
-  for (const int64_t count : {0, 1, 3, 1000, 100'000, 3'000'001}) {
+  for (const int64_t count : {0, 1, 3, 1000, 100'000, 6'000'001}) {
     const NDArray here = counted(count);
     const NDArray there = as_in_context(here, kGpu0);
     EXPECT_EQ(there.device(), kGpu0);
@@ -100,6 +102,28 @@ TEST(CudaDevices, MemoryIsUsedAgainAndRunsOutWithAnError) {
   EXPECT_TRUE(has_failed);
   held.clear();
   EXPECT_NO_THROW(plus(x, x).wait_to_read());
+}
+
+TEST(CudaDevices, TheTimelineHasWhatStreamsRan) {
+  const NDArray x = as_in_context(counted(1000), kGpu0);
+  x.wait_to_read();
+  timeline::start();
+  NDArray sum = x;
+  for (int step = 0; step < 50; ++step) sum = plus(sum, x);
+  as_in_context(sum, {}).wait_to_read();
+  timeline::stop();
+  size_t sums = 0, copies = 0;  // the engine may compute several sums at once
+  for (const timeline::Lane& lane : timeline::collect()) {
+    if (lane.name == "gpu(0) device to host") copies = lane.events.size();
+    if (lane.name != "gpu(0) compute") continue;
+    sums = lane.events.size();
+    for (double last = 0; const timeline::Event& event : lane.events) {
+      EXPECT_LE(event.begin_ns, event.end_ns);
+      EXPECT_LE(std::exchange(last, event.end_ns), event.begin_ns + 1000);
+    }
+  }
+  EXPECT_GT(sums, 0u);
+  EXPECT_EQ(copies, 1u);
 }
 
 TEST(CudaDevices, WhatTheHostComputesFailsLikeThere) {

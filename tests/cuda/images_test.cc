@@ -117,5 +117,39 @@ TEST(CudaKernelsSlow, GradientsOfBatchNorm) {
       }
 }
 
+// Planes of every width, and one without elements.
+TEST(CudaKernelsSlow, GroupNormOfEveryDTypeAndItsGradients) {
+  for (const DType dtype : kRealDTypes)
+    for (const Shape& shape : {Shape{3, 4, 2}, Shape{2, 4, 7, 9}, Shape{2, 4, 900}, Shape{2, 4, 0}})
+      for (const size_t which : {0, 1, 2}) {
+        const NDArray x = varied(shape, dtype, 66), row = varied({2}, dtype, 67);
+        expect_as_on_host({x, row, varied({2}, dtype, 68)}, [which](const Inputs& in) {
+          return call_all("_group_norm", in, {{"num_groups", int64_t{2}}})[which];
+        });
+        if (shape.back() == 0) continue;
+        const NDArray mean = varied({shape[0], 2}, dtype, 69),
+                      deviation = call("_plus_scalar", {mean}, {{"scalar", 2.0}});
+        expect_as_on_host({varied(shape, dtype, 70), x, row, mean, deviation},
+                          [which](const Inputs& in) { return call_all("_backward_GroupNorm", in, {})[which]; });
+      }
+}
+
+TEST(CudaKernelsSlow, ImagesAreResized) {
+  for (const DType dtype : kRealDTypes)
+    for (const char* kind : {"mean", "aligned", "centred", "nearest"})
+      for (const bool transposed : {false, true}) {
+        const Shape shape = transposed ? Shape{2, 3, 9, 4} : Shape{2, 3, 5, 7};
+        expect_as_on_host({varied(shape, dtype, 71)}, [&](const Inputs& in) {
+          return call_all("_resample2d", in,
+                          {{"kind", std::string(kind)},
+                           {"height", int64_t{5}},
+                           {"width", int64_t{7}},
+                           {"out_height", int64_t{9}},
+                           {"out_width", int64_t{4}},
+                           {"transposed", transposed}})[0];
+        });
+      }
+}
+
 }  // namespace
 }  // namespace headrace

@@ -99,10 +99,41 @@ TEST(CudaKernelsSlow, PositionsOfExtremes) {
     expect_as_on_host({x}, [axis](const Arrays& in) { return apply("_npi_argmin", in, {{"axis", int64_t{axis}}}); });
 }
 
+// --- copies ----------------------------------------------------------------------------------------------------------
+
+TEST(CudaKernelsSlow, CopiesOfTransposedArraysOfEveryDType) {
+  for (const DType dtype : kAllDTypes)
+    expect_as_on_host({varied({70, 40}, dtype, 40)},
+                      [](const Arrays& in) { return call("_copy", {transposed(in[0])}); });
+}
+
+TEST(CudaKernelsSlow, CopiesOfPermutedAxes) {
+  for (const Shape& axes : {Shape{0, 2, 3, 1}, Shape{0, 3, 1, 2}, Shape{3, 1, 2, 0}, Shape{2, 3, 0, 1}})
+    for (const Shape& shape : {Shape{3, 17, 33, 20}, Shape{2, 40, 1, 64}, Shape{5, 3, 16, 31}})
+      expect_as_on_host({varied(shape, DType::kFloat32, 41)}, [&](const Arrays& in) {
+        return call("_copy", {call("transpose", {in[0]}, {{"axes", axes}})});
+      });
+}
+
+TEST(CudaKernelsSlow, RunningSums) {
+  for (const DType dtype : kAllDTypes)
+    for (const int64_t axis : {0, 1})
+      expect_as_on_host({varied({3, 50}, dtype, 13)}, [axis](const Arrays& in) {
+        return apply("_cumulative_sum", in, {{"axis", int64_t{axis}}, {"reverse", true}});
+      });
+  for (const Shape& shape : {Shape{3, 5}, Shape{2, 40'000}, Shape{20'000, 3}, Shape{300, 1100}, Shape{0, 3}})
+    for (const bool reverse : {false, true})
+      for (const int64_t axis : {0, 1})
+        expect_as_on_host({varied(shape, DType::kFloat32, 14)}, [&](const Arrays& in) {
+          return apply("_cumulative_sum", in, {{"axis", int64_t{axis}}, {"reverse", reverse}});
+        });
+}
+
 // --- rows ------------------------------------------------------------------------------------------------------------
 
 TEST(CudaKernelsSlow, SoftmaxOfRowsOfAnyLength) {
-  for (const Shape& shape : {Shape{5, 3}, Shape{4, 70}, Shape{2, 1500}, Shape{3, 8, 5}, Shape{0, 4}, Shape{4, 0}})
+  for (const Shape& shape :
+       {Shape{5, 3}, Shape{4, 70}, Shape{2, 1500}, Shape{2, 9000}, Shape{3, 8, 5}, Shape{0, 4}, Shape{4, 0}})
     for (const char* op : {"softmax", "log_softmax"})
       for (const int64_t axis : {-1, 1})
         expect_as_on_host({varied(shape, DType::kFloat32, 16)}, [&](const Arrays& in) {
@@ -117,13 +148,13 @@ TEST(CudaKernelsSlow, SoftmaxOfEveryDType) {
 
 TEST(CudaKernelsSlow, LayerNormOfEveryDType) {
   for (const DType dtype : kRealDTypes)
-    for (const int64_t width : {3, 40, 1100})
+    for (const int64_t width : {3, 40, 1100, 9000})
       expect_as_on_host({varied({6, width}, dtype, 18), varied({width}, dtype, 19), varied({width}, dtype, 20)},
                         [](const Arrays& in) { return apply("LayerNorm", in); });
 }
 
 TEST(CudaKernelsSlow, GradientsOfLayerNorm) {
-  for (const Shape& shape : {Shape{700, 40}, Shape{3, 1100}, Shape{0, 4}})
+  for (const Shape& shape : {Shape{700, 40}, Shape{3, 1100}, Shape{2, 5000}, Shape{0, 4}})
     for (const size_t which : {0, 1, 2}) {
       const Shape width{shape[1]};
       expect_as_on_host(
@@ -252,10 +283,42 @@ TEST(CudaKernelsSlow, ArraysAreMade) {
             {{"start", 2.5}, {"stop", 40.0}, {"step", 1.5}, {"dtype", dtype}, {"ctx", std::string(to_string(device))}}),
         {});
   };
+  const auto eye = [](DType dtype, Device device) {
+    return as_in_context(apply("_eye", {},
+                               {{"N", int64_t{4}},
+                                {"M", int64_t{3}},
+                                {"k", int64_t{-2}},
+                                {"dtype", dtype},
+                                {"ctx", std::string(to_string(device))}}),
+                         {});
+  };
+  const auto spaced = [](DType dtype, Device device) {
+    return as_in_context(apply("_linspace", {},
+                               {{"start", 1.5},
+                                {"stop", 7.0},
+                                {"num", int64_t{9}},
+                                {"dtype", dtype},
+                                {"ctx", std::string(to_string(device))}}),
+                         {});
+  };
   for (const DType dtype : kAllDTypes) {
     expect_close(full(dtype, kGpu0), full(dtype, {}));
     expect_close(range(dtype, kGpu0), range(dtype, {}));
+    expect_close(eye(dtype, kGpu0), eye(dtype, {}));
+    expect_close(spaced(dtype, kGpu0), spaced(dtype, {}));
   }
+}
+
+TEST(CudaKernelsSlow, TrianglesAreKept) {
+  for (const char* op : {"_npi_tril", "_npi_triu"})
+    for (const int64_t k : {-9, -1, 0, 2, 9}) {
+      expect_as_on_host({varied({2, 5, 4}, DType::kFloat32, 70)}, [&](const Arrays& in) {
+        return apply(op, in, {{"k", int64_t{k}}});
+      });
+      expect_as_on_host({varied({5}, DType::kFloat16, 71)}, [&](const Arrays& in) {
+        return apply(op, in, {{"k", int64_t{k}}});
+      });
+    }
 }
 
 // Bits: no rounding is in them.

@@ -1,16 +1,9 @@
 """Programs on the GPUs of the plug-in, with what stands in for NVIDIA's driver (docs/cuda.md)."""
 
-import os
-import pathlib
-import subprocess
-import sys
-
 import pytest
+from cuda_stand_in import needs_stand_in, run
 
-ROOT = pathlib.Path(__file__).parents[2]
-STAND_IN = ROOT / "build" / "release" / "tests" / "libcuda_stand_in.so"
-
-pytestmark = pytest.mark.skipif(not STAND_IN.exists(), reason="the stand-in for CUDA's driver is not built")
+pytestmark = needs_stand_in
 
 TRAIN = """
 import headrace as mx
@@ -134,33 +127,33 @@ print("trained")
 """
 
 
-def run(program, tmp_path, **variables):
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("HEADRACE_SIM_")}
-    environment = {
-        **inherited,
-        "HEADRACE_CUDA": "1",
-        "HEADRACE_CUDA_DRIVER": str(STAND_IN),
-        "HEADRACE_CUDA_COMPILER": str(STAND_IN),
-        "HEADRACE_CUDA_DNN": str(STAND_IN),
-        "HEADRACE_CUDA_CACHE": str(ROOT / "build" / "release" / "cuda" / "kernels"),
-        "HEADRACE_LOG": "error",
-        **variables,
-    }
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+FIT = """
+import headrace as mx
+from headrace import gluon, nd
+
+data, labels = nd.random.uniform(shape=(20, 6), ctx=mx.gpu(0)), nd.arange(20, ctx=mx.gpu(0)) % 3
+loader = gluon.data.DataLoader(gluon.data.ArrayDataset(data, labels), 8)
+assert [x.context for x, _ in loader] == [mx.gpu(0)] * 3
+net = gluon.nn.Dense(3)
+net.initialize(ctx=mx.gpu(0))
+trainer, accuracy = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}), mx.metric.Accuracy()
+estimator = gluon.contrib.estimator.Estimator(
+    net, gluon.loss.SoftmaxCrossEntropyLoss(), train_metrics=accuracy, trainer=trainer, context=mx.gpu(0)
+)
+estimator.fit(loader, epochs=2)
+assert accuracy.num_inst == 20
+assert not mx.runtime.detours(), mx.runtime.detours()
+print("trained")
+"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [TRAIN, ENCODE, RECUR], ids=["convolutions", "encoder", "recurrent"])
+@pytest.mark.parametrize(
+    "program", [TRAIN, ENCODE, RECUR, FIT], ids=["convolutions", "encoder", "recurrent", "estimator"]
+)
 def test_networks_train_on_gpus_alone_as_on_the_host(program, tmp_path):
     done = run(program, tmp_path)
-    assert done.stdout == "trained\n", done.stderr
+    assert done.stdout.endswith("trained\n"), done.stderr
 
 
 def test_without_being_asked_for_there_are_none(tmp_path):
@@ -173,3 +166,55 @@ def test_a_driver_that_is_not_there_is_named_where_a_gpu_is_used(tmp_path):
     done = run(program, tmp_path, HEADRACE_CUDA_DRIVER=str(tmp_path / "libcuda.so.1"))
     assert done.stdout == "0\n", done.stderr
     assert "NVIDIA's driver cannot be loaded" in done.stderr
+
+
+MEMORY = """
+import headrace as mx
+from headrace import nd
+from headrace.mxnet import test_utils
+
+total = mx.context.gpu_memory_info(1)[1]
+assert mx.context.num_gpus() == mx.util.get_gpu_count() == len(test_utils.list_gpus()) == 2
+assert mx.util.get_gpu_memory(1) == (total, total)
+x = nd.ones((1024, 1024), ctx=mx.gpu(1))
+x.wait_to_read()
+used = total - mx.context.gpu_memory_info(1)[0]
+assert used >= 4 * 1024 * 1024, used
+assert mx.context.gpu_memory_info(0) == (total, total)
+del x
+mx.nd.waitall()
+mx.gpu(1).empty_cache()
+assert mx.context.gpu_memory_info(1)[0] == total
+assert mx.runtime.Features().is_enabled("CUDA")
+try:
+    mx.context.gpu_memory_info(2)
+except mx.MXNetError as error:
+    print(error)
+"""
+
+CHOOSE = """
+import headrace as mx
+print(mx.context.num_gpus(), mx.context.num_gpus())
+try:
+    mx.nd.ones((2,), ctx=mx.gpu(0))
+except mx.MXNetError as error:
+    print(error)
+"""
+
+
+def test_memory_and_features_are_those_of_the_driver(tmp_path):
+    done = run(MEMORY, tmp_path)
+    assert done.stdout == "gpu_memory_info: there is no gpu(2); 2 GPUs can be used\n", done.stderr
+
+
+def test_a_driver_that_nobody_asked_for_is_hinted_at_once(tmp_path):
+    done = run(CHOOSE, tmp_path, HEADRACE_CUDA="", HEADRACE_LOG="warn")
+    assert done.stdout.startswith("0 0\ngpu(0): no such device; NVIDIA's driver is there"), done.stderr
+    assert "HEADRACE_CUDA=1 uses its GPUs" in done.stdout
+    assert done.stderr.count("HEADRACE_CUDA=1 uses its GPUs") == 1
+
+
+def test_a_driver_that_is_not_to_be_used_is_not_hinted_at(tmp_path):
+    done = run(CHOOSE, tmp_path, HEADRACE_CUDA="0", HEADRACE_LOG="warn")
+    assert "HEADRACE_CUDA" not in done.stdout + done.stderr
+    assert "let the machine simulate GPUs" in done.stdout

@@ -10,7 +10,7 @@ import numpy as _numpy
 
 from .. import _catalogue, _core
 from ..base import MXNetError
-from ..context import Context, context_of, current_context, named_context
+from ..context import Context, context_of, cpu, current_context, named_context
 from .handles import array_of, number_of
 from .ufuncs import apply_ufunc
 
@@ -29,6 +29,9 @@ __all__ = [
     "moveaxis",
     "onehot_encode",
 ]
+
+_DLPACK_CPU, _DLPACK_CUDA = 1, 2
+_LEGACY_STREAM = 1  # CUDA's default stream, in the protocol of DLPack
 
 _reshape = _core.function("Reshape", False)
 _cast = {False: _core.function("Cast", False), True: _core.function("Cast", True)}
@@ -266,11 +269,20 @@ class NDArray(_core.Array):
             values = self.asnumpy()
         return values if dtype is None else values.astype(dtype, copy=False)
 
-    def __dlpack__(self, **kwargs):
-        return _core.to_dlpack(self)
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        # Nothing is pending any more when the capsule is there, whatever the stream of the consumer.
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            if tuple(dl_device) != (_DLPACK_CPU, 0) or copy is False:
+                remedy = " without a copy" if copy is False else "; move it with as_in_context"
+                raise BufferError(
+                    f"__dlpack__: an array on {self.context} cannot be given as DLPack device "
+                    f"{tuple(dl_device)}{remedy}"
+                )
+            return _core.to_dlpack(self.as_in_context(cpu()))
+        return _core.to_dlpack(self.copy() if copy else self)
 
     def __dlpack_device__(self):
-        return (1, 0)
+        return _core.dlpack_device(self)
 
     def to_dlpack_for_read(self):
         """A DLPack capsule that shares the array's memory; waits for pending writes."""
@@ -453,7 +465,8 @@ def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
 def from_dlpack(dlpack):
     """An NDArray over the memory of a DLPack capsule, or of an object with ``__dlpack__``: nothing is copied.
 
-    TypeError: it is neither.
+    Memory of an NVIDIA GPU gives an array on that ``gpu(id)``, with what any stream was asked to write
+    before. TypeError: it is neither. MXNetError: memory of a device that is not used here.
 
     Examples
     --------
@@ -463,7 +476,10 @@ def from_dlpack(dlpack):
     <NDArray 2 @cpu(0)>
     """
     if hasattr(dlpack, "__dlpack__"):
-        dlpack = dlpack.__dlpack__()
+        device = getattr(dlpack, "__dlpack_device__", lambda: (_DLPACK_CPU, 0))()
+        dlpack = (
+            dlpack.__dlpack__(stream=_LEGACY_STREAM) if device[0] == _DLPACK_CUDA else dlpack.__dlpack__()
+        )
     return _core.from_dlpack(dlpack, False)
 
 

@@ -76,6 +76,34 @@ Allocator* CudaBackend::allocator(int id) noexcept {
 
 Accelerator* CudaBackend::accelerator(int id) noexcept { return find(id); }
 
+int64_t CudaBackend::free_bytes(int id) {
+  CudaDevice& of = device(id);
+  const ContextScope scope(of);
+  size_t free = 0, total = 0;
+  of.check(of.driver().mem_get_info(&free, &total), "cuMemGetInfo");
+  return static_cast<int64_t>(free);
+}
+
+int CudaBackend::dlpack_type() const noexcept {
+  constexpr int kDlCuda = 2;
+  return kDlCuda;
+}
+
+void CudaBackend::await_everybody(int id) noexcept {
+  try {
+    CudaDevice& of = device(id);
+    const ContextScope scope(of);
+    of.note(of.driver().ctx_synchronize(), "cuCtxSynchronize");
+  } catch (const std::exception&) {
+    return;  // of a lost device nothing is complete any more
+  }
+}
+
+std::vector<std::string> CudaBackend::features() {
+  if (device_count() == 0) return {};
+  return {"CUDA"};
+}
+
 template <class Visit>
 void CudaBackend::visit_devices(const Visit& visit) noexcept {
   for (const std::atomic<CudaDevice*>& place : devices_)

@@ -17,6 +17,10 @@ class CudaBackend final : public Backend {
   std::exception_ptr refusal() const noexcept override;
   Allocator* allocator(int id) noexcept override;
   Accelerator* accelerator(int id) noexcept override;
+  int64_t free_bytes(int id) override;
+  int dlpack_type() const noexcept override;
+  void await_everybody(int id) noexcept override;
+  std::vector<std::string> features() override;
   void before_fork() noexcept override;
   void after_fork(bool in_child) noexcept override;
 

@@ -91,6 +91,7 @@ bool CudaDevice::has_work() noexcept {
 // The GPU wakes nobody: who waits looks again and again, as long as there is work, and asks for errors, after which no
 // work completes.
 void CudaDevice::await_progress(uint32_t seen) noexcept {
+  for (const auto& stream : streams_) stream->tell_all();
   const auto spin_until = std::chrono::steady_clock::now() + kSpin;
   for (;;) {
     const uint32_t notified = notified_.load(std::memory_order_acquire);

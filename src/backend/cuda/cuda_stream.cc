@@ -1,13 +1,15 @@
 #include "backend/cuda/cuda_stream.h"
 
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/pinned_memory.h"
+#include "backend/cuda/staged_copies.h"
+#include "backend/cuda/stream_times.h"
 #include "device/registry.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -17,20 +19,6 @@ CUdeviceptr address_of(const void* pointer) noexcept { return reinterpret_cast<C
 CudaDevice& cuda_device(Device device) { return static_cast<CudaDevice&>(*accelerator_of(device)); }
 
 bool is_pinned(const MemoryBlock& block) noexcept { return block.device.type == DeviceType::kCpuPinned; }
-
-// A block of pinned memory for one copy.
-class Staging {
- public:
-  explicit Staging(size_t bytes) : data_(pinned_memory().allocate(bytes)), bytes_(bytes) {}
-  ~Staging() { pinned_memory().release(data_, bytes_); }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-  void* data() const noexcept { return data_; }
-
- private:
-  void* const data_;
-  const size_t bytes_;
-};
 
 }  // namespace
 
@@ -48,8 +36,8 @@ void CudaStream::open() {
     device_.check(driver.stream_create_with_priority(&handle_, CU_STREAM_NON_BLOCKING,
                                                      role() == StreamRole::kCompute ? kNormal : kHigh),
                   "cuStreamCreateWithPriority");
-  for (CUevent& event : events_)
-    if (!event) device_.check(driver.event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  for (Mark& mark : marks_)
+    if (!mark.event) device_.check(driver.event_create(&mark.event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
   auto* const counter = static_cast<uint64_t*>(pinned_memory().allocate(sizeof(uint64_t)));
   *counter = 0;
   counter_.store(counter, std::memory_order_release);
@@ -59,44 +47,94 @@ void CudaStream::open() {
 struct CudaStream::Recording final : Recorder {
   explicit Recording(CudaStream& of) : stream(of) {}
   void put(std::span<const void* const>, std::unique_ptr<DeviceCode> code) override {
-    stream.put_host_code(std::move(code));
+    stream.put_host_code(stream.handle_, std::move(code));
   }
   CudaStream& stream;
 };
 
-// The work is over for the stream when it has written the number. Where launching fails half-way what was put there
-// already still runs, so the number is written all the same; a stream that does not take it tells nobody when its work
-// ends, and its device cannot be used.
+// The work is over for the stream when it has written its number or a later one. Where launching fails half-way what
+// was put there already still runs, so the number counts all the same.
 Event CudaStream::launch(Work& work) {
   const ContextScope context(device_);
   open();
   Recording recording(*this);
+  bool is_timed = false;
   {
     const StreamScope scope(*this, work, &recording);
     if (work.begin()) {
+      is_timed = begin_times(work);
       work.launch();
-      work.end();
+      if (!is_timed) work.end();
     }
   }
   const uint64_t number = launched_.load(std::memory_order_relaxed) + 1;
+  if (is_timed) times_->end(number);
   launched_.store(number, std::memory_order_release);
-  const CudaDriver& driver = device_.driver();
-  const CUresult written = driver.stream_write_value64(handle_, address_of(const_cast<uint64_t*>(counter_.load())),
-                                                       number, CU_STREAM_WRITE_VALUE_DEFAULT);
-  if (written != CUDA_SUCCESS) device_.lose(written, "cuStreamWriteValue64");
-  const CUresult recorded = driver.event_record(events_[number % kEvents], handle_);
-  if (recorded != CUDA_SUCCESS) device_.lose(recorded, "cuEventRecord");
+  if (is_time_to_tell(number)) tell(number);
   return {this, number};
 }
 
-// An event whose place another has taken was of work that is long complete: the engine keeps fewer launches.
+bool CudaStream::begin_times(Work& work) {
+  if (!timeline::enabled()) [[likely]]
+    return false;
+  if (!times_) times_ = new StreamTimes(device_, *this);
+  return times_->begin(work);
+}
+
+void CudaStream::report_times(uint64_t number) noexcept {
+  if (times_) times_->report(number);
+}
+
+// Where the GPU is behind, the calls cost nothing, and whoever waits for one piece of work need not wait for the next.
+bool CudaStream::is_time_to_tell(uint64_t number) noexcept {
+  constexpr uint64_t kMostUntold = 4, kIsBehind = 2 * kMostUntold;
+  return number - told_.load(std::memory_order_relaxed) >= kMostUntold || number - completed() > kIsBehind;
+}
+
+void CudaStream::tell(uint64_t number) noexcept {
+  if (told_.load(std::memory_order_acquire) >= number) return;
+  const std::lock_guard guard(telling_);
+  if (told_.load(std::memory_order_relaxed) >= number) return;
+  try {
+    write_number();
+  } catch (...) {  // the device is lost
+    return;
+  }
+}
+
+// What is launched meanwhile may be put on the stream before or behind the number, both of which are true. A stream
+// that does not take the number tells nobody when its work ends, and its device cannot be used.
+void CudaStream::write_number() {
+  const ContextScope context(device_);
+  const CudaDriver& driver = device_.driver();
+  const uint64_t reached = launched_.load(std::memory_order_acquire);
+  const CUresult written = driver.stream_write_value64(handle_, address_of(const_cast<uint64_t*>(counter_.load())),
+                                                       reached, CU_STREAM_WRITE_VALUE_DEFAULT);
+  if (written != CUDA_SUCCESS) device_.lose(written, "cuStreamWriteValue64");
+  newest_ = (newest_ + 1) % kMarks;
+  marks_[newest_].number = reached;
+  const CUresult recorded = driver.event_record(marks_[newest_].event, handle_);
+  if (recorded != CUDA_SUCCESS) device_.lose(recorded, "cuEventRecord");
+  told_.store(reached, std::memory_order_release);
+}
+
+void CudaStream::tell_all() noexcept { tell(launched_.load(std::memory_order_relaxed)); }
+
+// For the oldest mark behind the event.
 void CudaStream::wait(Event event) {
   auto& other = static_cast<CudaStream&>(*event.stream);
   if (other.completed() >= event.number) return;
   const ContextScope context(device_);
   open();
-  device_.check(device_.driver().stream_wait_event(handle_, other.events_[event.number % kEvents], 0),
-                "cuStreamWaitEvent");
+  other.tell(event.number);
+  const std::lock_guard guard(other.telling_);
+  size_t oldest = other.newest_;
+  for (size_t back = 1; back < kMarks; ++back) {
+    const size_t place = (other.newest_ + kMarks - back) % kMarks;
+    if (other.marks_[place].number < event.number) break;
+    oldest = place;
+  }
+  device_.check(device_.driver().stream_wait_event(handle_, other.marks_[oldest].event, 0), "cuStreamWaitEvent");
 }
 
 uint64_t CudaStream::completed() noexcept {
@@ -110,6 +148,7 @@ uint64_t CudaStream::completed() noexcept {
 // On a lost device the driver begins no more of the host's code, but what it has begun goes on.
 void CudaStream::synchronize(uint64_t number) noexcept {
   constexpr int kSpins = 1000;
+  tell(number);
   constexpr auto kPause = std::chrono::microseconds(20);
   for (int looks = 0; completed() < number && !device_.lost(); ++looks) {
     if (looks < kSpins) continue;
@@ -155,9 +194,9 @@ class CudaStream::HostCode {
   std::unique_ptr<DeviceCode> code_;
 };
 
-void CudaStream::put_host_code(std::unique_ptr<DeviceCode> code) {
+void CudaStream::put_host_code(CUstream where, std::unique_ptr<DeviceCode> code) {
   auto host = std::make_unique<HostCode>(*this, *current_work(), std::move(code));
-  device_.check(device_.driver().launch_host_func(handle_, &HostCode::run, host.get()), "cuLaunchHostFunc");
+  device_.check(device_.driver().launch_host_func(where, &HostCode::run, host.get()), "cuLaunchHostFunc");
   static_cast<void>(host.release());
 }
 
@@ -175,28 +214,20 @@ void CudaStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
                          "cuMemcpyPeerAsync");
   }
   const bool to_device = from.device.is_host();
-  if (!is_pinned(to_device ? from : to)) return copy_through_staging(to, from, bytes);
+  // Memory that is not pinned the driver would copy at once, while the caller waits; but another stream may still be
+  // writing it.
+  if (!is_pinned(to_device ? from : to))
+    return to_device ? staged_copies().to_device(*this, address_of(to.address), from.address, bytes)
+                     : staged_copies().to_host(*this, to.address, address_of(from.address), bytes);
   if (to_device)
     device_.check(driver.memcpy_htod_async(address_of(to.address), from.address, bytes, handle_), "cuMemcpyHtoDAsync");
   else
     device_.check(driver.memcpy_dtoh_async(to.address, address_of(from.address), bytes, handle_), "cuMemcpyDtoHAsync");
 }
 
-// Memory of the host that is not pinned the driver would copy at once, while the caller waits; but another stream may
-// still be writing it. So the host's half is the host's, in its turn.
-void CudaStream::copy_through_staging(MemoryBlock to, MemoryBlock from, size_t bytes) {
-  const auto staging = std::make_shared<const Staging>(bytes);
-  current_work()->hold(staging);
-  const MemoryBlock pinned{{DeviceType::kCpuPinned, 0}, staging->data()};
-  const auto copy_bytes = [](void* target, const void* source, size_t count) {
-    return [=] { std::memcpy(target, source, count); };
-  };
-  if (!from.device.is_host()) {
-    copy(pinned, from, bytes);
-    return run_on_device({}, copy_bytes(to.address, pinned.address, bytes));
-  }
-  run_on_device({}, copy_bytes(pinned.address, from.address, bytes));
-  copy(to, pinned, bytes);
+StagedCopies& CudaStream::staged_copies() {
+  if (!staged_copies_) staged_copies_ = new StagedCopies(device_);
+  return *staged_copies_;
 }
 
 void CudaStream::put_kernel(CUfunction kernel, unsigned blocks, unsigned threads,

@@ -1,11 +1,16 @@
 // A stream of a GPU. Work is put on it when it is launched, by the launch thread of its device; the stream counts in
-// memory of the host what it has completed, so that to ask costs no call. Kernels are put on it with put_kernel(); code
+// memory of the host what it has completed, so that to ask costs no call. That it does so, and an event for other
+// streams, is put behind several pieces of work where they are short, since both calls take as long as the launch of
+// a kernel. Kernels are put on it with put_kernel(); code
 // that run_on_device() takes is the host's, and runs in a thread of the driver when the stream has come to it.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
 
 #include "backend/cuda/driver.h"
 #include "device/stream.h"
@@ -13,6 +18,8 @@
 namespace headrace {
 
 class CudaDevice;
+class StagedCopies;
+class StreamTimes;
 
 class CudaStream final : public Stream {
  public:
@@ -25,35 +32,61 @@ class CudaStream final : public Stream {
   // Whoever waits asks for progress itself.
   void expect(uint64_t) noexcept override {}
   void synchronize(uint64_t number) noexcept override;
+  void report_times(uint64_t number) noexcept override;
   void copy(MemoryBlock to, MemoryBlock from, size_t bytes) override;
 
   // For work that is being launched on this stream. The kernel takes one struct, whose bytes are `arguments`.
   void put_kernel(CUfunction kernel, unsigned blocks, unsigned threads, std::span<const std::byte> arguments);
+
+  // For work that is being launched on this stream: code of the host on a stream of the same context, whose end this
+  // stream waits for. It fails the work.
+  template <class Code>
+  void run_on_host(CUstream where, Code code) {
+    put_host_code(where, std::make_unique<DeviceCodeOf<Code>>(std::move(code)));
+  }
 
   // For libraries that put work on it, while it is launched.
   CUstream handle() const noexcept { return handle_; }
 
   // Any thread.
   bool has_work() noexcept { return launched_.load(std::memory_order_acquire) > completed(); }
+  // Has the stream count what was launched up to `number`, if it is not to do so yet. Any thread, but for code of the
+  // host that a stream runs.
+  void tell(uint64_t number) noexcept;
+  // All that was launched. The launch thread, when it has nothing to launch.
+  void tell_all() noexcept;
   // Loses the device if the stream has met an error.
   void ask_for_errors() noexcept;
 
  private:
   class HostCode;
   struct Recording;
-  // More than the engine launches ahead: an event is waited for before its place is needed again.
-  static constexpr size_t kEvents = 64;
+  // A point that other streams can wait for.
+  struct Mark {
+    CUevent event = nullptr;
+    uint64_t number = 0;
+  };
+  // More than the engine launches ahead: what a mark is behind is over before its place is needed again.
+  static constexpr size_t kMarks = 64;
 
   void open();
-  void put_host_code(std::unique_ptr<DeviceCode> code);
-  void copy_through_staging(MemoryBlock to, MemoryBlock from, size_t bytes);
+  bool begin_times(Work& work);
+  bool is_time_to_tell(uint64_t number) noexcept;
+  void write_number();
+  void put_host_code(CUstream where, std::unique_ptr<DeviceCode> code);
+  StagedCopies& staged_copies();
 
   CudaDevice& device_;
-  CUstream handle_ = nullptr;  // these three: null until the first work; the launch thread's, then constant
-  std::array<CUevent, kEvents> events_ = {};
+  StagedCopies* staged_copies_ = nullptr;  // these two: the launch thread's; null: not needed yet
+  StreamTimes* times_ = nullptr;
+  CUstream handle_ = nullptr;  // these two: null until the first work; the launch thread's, then constant
   std::atomic<volatile uint64_t*> counter_{nullptr};  // pinned memory of the host, written by the stream
   std::atomic<uint64_t> launched_{0};
-  std::atomic<int> running_{0};  // host code of this stream, in threads of the driver
+  std::mutex telling_;
+  std::atomic<uint64_t> told_{0};     // written under telling_: how far the stream has been told to count
+  std::array<Mark, kMarks> marks_{};  // guarded by telling_
+  size_t newest_ = 0;                 // likewise: the place of the mark at told_
+  std::atomic<int> running_{0};       // host code of this stream, in threads of the driver
 };
 
 // The stream that the calling thread launches work on; it is one of a GPU of this backend.

@@ -53,11 +53,13 @@ void look_up_devices(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.ctx_pop_current, "cuCtxPopCurrent");
   look_up(driver.ctx_get_current, "cuCtxGetCurrent");
   look_up(driver.ctx_enable_peer_access, "cuCtxEnablePeerAccess");
+  look_up(driver.ctx_synchronize, "cuCtxSynchronize");
 }
 
 void look_up_memory(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.mem_alloc, "cuMemAlloc");
   look_up(driver.mem_free, "cuMemFree");
+  look_up(driver.mem_get_info, "cuMemGetInfo");
   look_up(driver.mem_host_alloc, "cuMemHostAlloc");
   look_up(driver.mem_free_host, "cuMemFreeHost");
   look_up(driver.memcpy_htod_async, "cuMemcpyHtoDAsync");
@@ -74,6 +76,7 @@ void look_up_streams(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.launch_host_func, "cuLaunchHostFunc");
   look_up(driver.event_create, "cuEventCreate");
   look_up(driver.event_record, "cuEventRecord");
+  look_up(driver.event_elapsed_time, "cuEventElapsedTime");
   look_up(driver.module_load_data, "cuModuleLoadData");
   look_up(driver.module_get_function, "cuModuleGetFunction");
   look_up(driver.launch_kernel, "cuLaunchKernel");

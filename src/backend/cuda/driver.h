@@ -28,8 +28,10 @@ struct CudaDriver {
   decltype(&cuCtxPopCurrent) ctx_pop_current;
   decltype(&cuCtxGetCurrent) ctx_get_current;
   decltype(&cuCtxEnablePeerAccess) ctx_enable_peer_access;
+  decltype(&cuCtxSynchronize) ctx_synchronize;
   decltype(&cuMemAlloc) mem_alloc;
   decltype(&cuMemFree) mem_free;
+  decltype(&cuMemGetInfo) mem_get_info;
   decltype(&cuMemHostAlloc) mem_host_alloc;
   decltype(&cuMemFreeHost) mem_free_host;
   decltype(&cuMemcpyHtoDAsync) memcpy_htod_async;
@@ -43,6 +45,7 @@ struct CudaDriver {
   decltype(&cuLaunchHostFunc) launch_host_func;
   decltype(&cuEventCreate) event_create;
   decltype(&cuEventRecord) event_record;
+  decltype(&cuEventElapsedTime) event_elapsed_time;
   decltype(&cuModuleLoadData) module_load_data;
   decltype(&cuModuleGetFunction) module_get_function;
   decltype(&cuLaunchKernel) launch_kernel;

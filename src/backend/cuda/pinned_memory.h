@@ -10,6 +10,20 @@ namespace headrace {
 
 // There is a driver.
 Allocator& pinned_memory();
+// Of this memory, as long as it lives.
+class PinnedBlock {
+ public:
+  explicit PinnedBlock(size_t bytes) : bytes_(bytes), data_(pinned_memory().allocate(bytes)) {}
+  ~PinnedBlock() { pinned_memory().release(data_, bytes_); }
+  PinnedBlock(const PinnedBlock&) = delete;
+  PinnedBlock& operator=(const PinnedBlock&) = delete;
+  void* data() const noexcept { return data_; }
+
+ private:
+  const size_t bytes_;
+  void* const data_;
+};
+
 // What it holds while it works; for fork().
 std::mutex& pinned_memory_lock();
 

@@ -13,6 +13,7 @@ constexpr int kBlockThreads = 256;
 // Across: neighbours belong to different ones, so that they read neighbouring rows that lie next to each other.
 template <int kWidth, bool kAcross = false>
 struct Group {
+  static constexpr int kThreads = kWidth;
   static constexpr int kCount = kBlockThreads / kWidth;  // of groups of a block
   static int number() { return kAcross ? threadIdx.x % kCount : threadIdx.x / kWidth; }
   static int lane() { return kAcross ? threadIdx.x / kCount : threadIdx.x % kWidth; }

@@ -15,17 +15,14 @@ struct FillArguments {
 struct ProgressionArguments {
   void* to;
   int64_t count, repeat;
-  uint64_t start, step, last;
-  int64_t has_last;
+  uint64_t start, step;
 };
 
-// Matrices, and the diagonal on which they begin or end.
-struct DiagonalArguments {
-  const void* from;  // null where the result is made of `bits`
+struct TriangleArguments {
+  const void* from;
   void* to;
   int64_t count, rows, columns, k;
-  int64_t line_stride;  // of `from`
-  uint64_t bits;
+  int64_t is_vector;  // that is every row
 };
 
 }  // namespace headrace::device
@@ -49,29 +46,21 @@ inline void fill_progression(const ProgressionArguments& a) {
     const int64_t place = i / a.repeat;
     Number value;
     if constexpr (std::is_same_v<Number, double>)
-      value = a.has_last && i == a.count - 1
-                  ? std::bit_cast<double>(a.last)
-                  : std::bit_cast<double>(a.start) + std::bit_cast<double>(a.step) * static_cast<double>(place);
+      value = std::bit_cast<double>(a.start) + std::bit_cast<double>(a.step) * static_cast<double>(place);
     else
       value = static_cast<Number>(a.start + a.step * static_cast<uint64_t>(place));  // wraps
     static_cast<T*>(a.to)[i] = numeric_cast<T>(value);
   }
 }
 
-template <class T>
-inline void fill_eye(const DiagonalArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step)
-    static_cast<T*>(a.to)[i] = i % a.columns - i / a.columns == a.k ? static_cast<T>(a.bits) : T{};
-}
-
+// T: unsigned integers of the size of the elements.
 template <class T, bool kLower>
-inline void copy_triangle(const DiagonalArguments& a) {
+inline void copy_triangle(const TriangleArguments& a) {
   const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
   for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
-    const int64_t line = i / a.columns, column = i % a.columns, above = column - line % a.rows - a.k;
-    const bool is_kept = kLower ? above <= 0 : above >= 0;
-    static_cast<T*>(a.to)[i] = is_kept ? static_cast<const T*>(a.from)[line * a.line_stride + column] : T{};
+    const int64_t column = i % a.columns, diagonal = column - i / a.columns % a.rows;
+    const bool is_copied = kLower ? diagonal <= a.k : diagonal >= a.k;
+    static_cast<T*>(a.to)[i] = is_copied ? static_cast<const T*>(a.from)[a.is_vector ? column : i] : T{0};
   }
 }
 

@@ -1,8 +1,6 @@
 // Kernels of the operators that make arrays. The numbers follow from the attributes alone. Run by tasks, any thread.
 #pragma once
 
-#include <optional>
-
 #include "base/function_ref.h"
 #include "op/kernel.h"
 #include "op/kernel_part.h"
@@ -15,20 +13,19 @@ extern const KernelPartOf<void(KernelContext& context, const Tensor& output, con
 // Element i is values(i), cast. T is double or int64_t.
 template <class T>
 void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, T* values)> values);
-// Element i is start + step * (i / repeat), cast: of integers, which wrap, or of doubles. All are of one kind.
+// Element i is start + step * (i / repeat), cast: of integers, which wrap, or of doubles. Both are of one kind.
 struct Progression {
   Number start, step;
-  int64_t repeat = 1;
-  std::optional<Number> last = {};  // of the last element, where it is exact
+  int64_t repeat;
 };
 extern const KernelPartOf<void(KernelContext& context, const Tensor& output, const Progression& progression)>
     fill_progression;
 // Zeros, with ones on diagonal `k` of a matrix: k > 0 above the main one.
-extern const KernelPartOf<void(KernelContext& context, const Tensor& output, int64_t k)> fill_eye;
+void fill_eye(KernelContext& context, const Tensor& output, int64_t k);
 // Grid of indices: output[d] holds the position along axis d.
 void fill_indices(const Tensor& output);
-// Copies the triangle on and below diagonal `k` (lower) or on and above it; the rest is zero. Leading axes are a batch;
-// a vector is every row of a square matrix.
+// Copies the triangle on and below diagonal `k` (lower) or on and above it; the rest is zero. Leading axes are a batch.
+// A vector is every row of a square matrix.
 extern const KernelPartOf<void(KernelContext& context, const Tensor& input, const Tensor& output, int64_t k,
                                bool lower)>
     copy_triangle;

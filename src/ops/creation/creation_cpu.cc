@@ -3,6 +3,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
+#include "op/copy_part.h"
 #include "op/formula/numeric_cast.h"
 #include "op/formula/transfer.h"
 #include "op/kernel.h"
@@ -70,42 +71,27 @@ void progress_on_host(KernelContext&, const Tensor& output, const Progression& p
   const double start = std::get<double>(p.start), step = std::get<double>(p.step);
   fill_with<double>(output, [&](int64_t first, int64_t count, double* values) {
     for (int64_t i = 0; i < count; ++i) values[i] = start + step * static_cast<double>((first + i) / p.repeat);
-    if (p.last && first + count == output.size) values[count - 1] = std::get<double>(*p.last);
-  });
-}
-
-void fill_eye_on_host(KernelContext&, const Tensor& output, int64_t k) {
-  std::memset(output.data, 0, static_cast<size_t>(output.size) * item_size(output.dtype));
-  if (output.size == 0) return;
-  int64_t rows = output.shape[0], columns = output.shape[1];
-  k = std::clamp(k, -rows, columns);  // those further away lie outside, too
-  dispatch(output.dtype, [&]<class T>() {
-    for (int64_t row = std::max<int64_t>(0, -k); row < rows && row + k < columns; ++row)
-      output.as<T>()[row * columns + row + k] = numeric_cast<T>(1.0);
-  });
-}
-
-void copy_triangle_on_host(KernelContext&, const Tensor& input, const Tensor& output, int64_t k, bool lower) {
-  if (output.size == 0) return;
-  int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2];
-  dispatch_size(output.dtype, [&]<class U>() {
-    parallel_for(output.size / columns, 16, 2 * write_cost(output), [&](int64_t begin, int64_t end) {
-      for (int64_t line = begin; line < end; ++line) {
-        const U* from = input.as<U>() + (input.shape.size() == 1 ? 0 : line * columns);
-        U* to = output.as<U>() + line * columns;
-        int64_t edge = std::clamp<int64_t>(line % rows + k + (lower ? 1 : 0), 0, columns);  // first element above it
-        std::copy(lower ? from : from + edge, lower ? from + edge : from + columns, lower ? to : to + edge);
-        std::fill(lower ? to + edge : to, lower ? to + columns : to + edge, U{0});
-      }
-    });
   });
 }
 
 }  // namespace
 
 const decltype(fill_progression) fill_progression{"fill_progression", progress_on_host};
-const decltype(fill_eye) fill_eye{"fill_eye", fill_eye_on_host};
-const decltype(copy_triangle) copy_triangle{"copy_triangle", copy_triangle_on_host};
+
+void fill_eye(KernelContext& c, const Tensor& output, int64_t k) {
+  fill(c, output, int64_t{0});
+  if (output.size == 0) return;
+  const int64_t rows = output.shape[0], columns = output.shape[1];
+  k = std::clamp(k, -rows, columns);  // those further away lie outside, too
+  const int64_t row = std::max<int64_t>(0, -k), count = std::min(rows, columns - k) - row;
+  if (count <= 0) return;
+  const Shape one{1};
+  const Strides packed{1};
+  const Tensor value{c.workspace(item_size(output.dtype)), output.dtype, one, packed, 1};
+  fill(c, value, int64_t{1});
+  copy_elements(c, output.as<char>() + (row * columns + row + k) * static_cast<int64_t>(item_size(output.dtype)),
+                {columns + 1}, value.data, {0}, {count}, output.dtype);
+}
 
 void fill_indices(const Tensor& output) {
   if (output.size == 0) return;
@@ -123,5 +109,28 @@ void fill_indices(const Tensor& output) {
     });
   }
 }
+
+namespace {
+
+void copy_triangle_on_host(KernelContext&, const Tensor& input, const Tensor& output, int64_t k, bool lower) {
+  if (output.size == 0) return;
+  const int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2];
+  const int64_t step = input.shape.size() == 1 ? 0 : columns;
+  dispatch_size(output.dtype, [&]<class U>() {
+    parallel_for(output.size / columns, 16, 2 * write_cost(output), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const U* from = input.as<U>() + line * step;
+        U* to = output.as<U>() + line * columns;
+        int64_t edge = std::clamp<int64_t>(line % rows + k + (lower ? 1 : 0), 0, columns);  // first element above it
+        std::copy(lower ? from : from + edge, lower ? from + edge : from + columns, lower ? to : to + edge);
+        std::fill(lower ? to + edge : to, lower ? to + columns : to + edge, U{0});
+      }
+    });
+  });
+}
+
+}  // namespace
+
+const decltype(copy_triangle) copy_triangle{"copy_triangle", copy_triangle_on_host};
 
 }  // namespace headrace

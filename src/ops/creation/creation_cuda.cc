@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -36,44 +35,24 @@ uint64_t bits_of(const Number& number) {
 
 void fill_progression_cuda(KernelContext&, const Tensor& output, const Progression& p) {
   if (output.size == 0) return;
-  const device::ProgressionArguments arguments{output.data,       output.size,     p.repeat,
-                                               bits_of(p.start),  bits_of(p.step), p.last ? bits_of(*p.last) : 0,
-                                               p.last.has_value()};
+  const device::ProgressionArguments arguments{output.data, output.size, p.repeat, bits_of(p.start), bits_of(p.step)};
   const char* const type = std::holds_alternative<double>(p.start) ? "double" : "int64_t";
   launch_cuda(
       {kHeader, fmt::format("fill_progression<{}, {}>", element_name(output.dtype), type), "ProgressionArguments"},
       grid_for(output.size), arguments);
 }
 
-// Diagonals beyond the matrix are all alike, and the nearest of them leaves room for differences.
-int64_t nearest_diagonal(int64_t k, int64_t rows, int64_t columns) { return std::clamp(k, -rows, columns); }
-
-void fill_eye_cuda(KernelContext&, const Tensor& output, int64_t k) {
-  if (output.size == 0) return;
-  const int64_t rows = output.shape[0], columns = output.shape[1];
-  device::DiagonalArguments arguments{
-      nullptr, output.data, output.size, rows, columns, nearest_diagonal(k, rows, columns), 0, 0};
-  dispatch(output.dtype, [&]<class T>() {
-    const T one = numeric_cast<T>(1.0);
-    std::memcpy(&arguments.bits, &one, sizeof one);
-  });
-  launch_cuda({kHeader, fmt::format("fill_eye<uint{}_t>", 8 * item_size(output.dtype)), "DiagonalArguments"},
-              grid_for(output.size), arguments);
-}
-
 void copy_triangle_cuda(KernelContext&, const Tensor& input, const Tensor& output, int64_t k, bool lower) {
   if (output.size == 0) return;
-  const int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2];
-  const device::DiagonalArguments arguments{input.data,
+  const device::TriangleArguments arguments{input.data,
                                             output.data,
                                             output.size,
-                                            rows,
-                                            columns,
-                                            nearest_diagonal(k, rows, columns),
-                                            input.shape.size() == 1 ? 0 : columns,
-                                            0};
+                                            output.shape[output.shape.size() - 2],
+                                            output.shape.back(),
+                                            k,
+                                            input.shape.size() == 1};
   launch_cuda(
-      {kHeader, fmt::format("copy_triangle<uint{}_t, {}>", 8 * item_size(output.dtype), lower), "DiagonalArguments"},
+      {kHeader, fmt::format("copy_triangle<uint{}_t, {}>", 8 * item_size(output.dtype), lower), "TriangleArguments"},
       grid_for(output.size), arguments);
 }
 
@@ -82,12 +61,12 @@ void copy_triangle_cuda(KernelContext&, const Tensor& input, const Tensor& outpu
 void add_creation_cuda(KernelTable& table) {
   table.set_part(fill, fill_cuda);
   table.set_part(fill_progression, fill_progression_cuda);
-  table.set_part(fill_eye, fill_eye_cuda);
   table.set_part(copy_triangle, copy_triangle_cuda);
-  table.set_own_kernels({"_linspace", "_npi_linspace", "_contrib_arange_like", "_eye", "_npi_eye", "_npi_identity",
-                         "_np_identity", "_npi_tril", "_npi_triu"});
-  table.set_own_kernels({"_zeros", "_ones", "_full", "_nd_full", "_nd_empty", "_arange", "_npi_zeros", "_npi_ones",
-                         "_npi_full", "_np_empty", "_npi_arange"});
+  table.set_own_kernels({"_zeros",        "_ones",         "_full",       "_nd_full",
+                         "_nd_empty",     "_arange",       "_npi_zeros",  "_npi_ones",
+                         "_npi_full",     "_np_empty",     "_npi_arange", "_contrib_arange_like",
+                         "_linspace",     "_npi_linspace", "_eye",        "_npi_eye",
+                         "_npi_identity", "_np_identity",  "_npi_tril",   "_npi_triu"});
   // Copies into what is filled first.
   table.set_own_kernels({"_basic_index_scatter", "_diagonal_scatter"});
 }

@@ -181,13 +181,34 @@ struct LogspaceAttrs {
       field(&LogspaceAttrs::ctx, "ctx", kCtxDoc));
 };
 
+template <class A>
+double step_of(const A& a) {
+  int64_t gaps = a.endpoint ? a.num - 1 : a.num;
+  return gaps > 0 ? (a.stop - a.start) / static_cast<double>(gaps) : kNan;
+}
+
 // Evenly spaced numbers, the last one exactly `stop` where it is included.
 template <class A>
-Progression spaced(const A& a) {
-  const int64_t gaps = a.endpoint ? a.num - 1 : a.num;
-  Progression made{a.start, gaps > 0 ? (a.stop - a.start) / static_cast<double>(gaps) : 0.0};
-  if (a.endpoint && a.num > 1) made.last = a.stop;
-  return made;
+void spaced(const A& a, int64_t first, int64_t count, double* values) {
+  double step = step_of(a);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = first + i;
+    values[i] = at == 0 ? a.start : a.endpoint && at == a.num - 1 ? a.stop : a.start + step * static_cast<double>(at);
+  }
+}
+
+template <class A>
+void fill_spaced(KernelContext& c, const Tensor& output, const A& a) {
+  if (output.size == 0) return;
+  fill_progression(c, output, {a.start, step_of(a), 1});
+  const Shape one{1};
+  const Strides packed{1};
+  const auto set = [&](int64_t i, double value) {
+    void* const place = output.as<char>() + i * static_cast<int64_t>(item_size(output.dtype));
+    fill(c, {place, output.dtype, one, packed, 1}, value);
+  };
+  if (a.endpoint) set(a.num - 1, a.stop);
+  set(0, a.start);
 }
 
 template <class A>
@@ -214,7 +235,7 @@ OpDef nd_linspace() {
                      .doc = kLinspaceDoc,
                      .inputs = {},
                      .infer = infer_spaced<A>,
-                     .kernel = [](KernelContext& c, const A& a) { fill_progression(c, c.output(0), spaced(a)); },
+                     .kernel = [](KernelContext& c, const A& a) { fill_spaced(c, c.output(0), a); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5}))}});
 }
@@ -225,7 +246,7 @@ OpDef np_linspace() {
                      .doc = kLinspaceDoc,
                      .inputs = {},
                      .infer = infer_spaced<A>,
-                     .kernel = [](KernelContext& c, const A& a) { fill_progression(c, c.output(0), spaced(a)); },
+                     .kernel = [](KernelContext& c, const A& a) { fill_spaced(c, c.output(0), a); },
                      .spelling = [](const A& a, size_t) { return spelled_spaced("_linspace", a); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5})),
@@ -242,14 +263,9 @@ OpDef np_logspace() {
                      .infer = infer_spaced<A>,
                      .kernel =
                          [](KernelContext& c, const A& a) {
-                           const Progression p = spaced(a);
-                           const double start = a.start, step = std::get<double>(p.step);
                            fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
-                             for (int64_t i = 0; i < count; ++i) {
-                               const bool is_last = p.last && first + i == a.num - 1;
-                               const double power = is_last ? a.stop : start + step * static_cast<double>(first + i);
-                               values[i] = std::pow(a.base, power);
-                             }
+                             spaced(a, first, count, values);
+                             for (int64_t i = 0; i < count; ++i) values[i] = std::pow(a.base, values[i]);
                            });
                          },
                      .spelling =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "op/kernel.h"
 #include "op/kernel_part.h"
@@ -27,5 +28,20 @@ struct ResampleAttrs {
 
 // input: (..., rows, columns); output: the same with other extents
 extern const KernelPartOf<void(KernelContext& context, const ResampleAttrs& attrs)> resample;
+
+// The sparse matrix along one axis: result i is the sum of weight * element over taps [first[i], first[i + 1]).
+struct ResampleTaps {
+  struct Tap {
+    int64_t from;
+    double weight;
+  };
+  std::vector<int64_t> first{0};
+  std::vector<Tap> taps;
+
+  void close() { first.push_back(static_cast<int64_t>(taps.size())); }
+  int64_t count() const noexcept { return static_cast<int64_t>(first.size()) - 1; }
+};
+ResampleTaps row_taps(const ResampleAttrs& attrs);
+ResampleTaps column_taps(const ResampleAttrs& attrs);
 
 }  // namespace headrace

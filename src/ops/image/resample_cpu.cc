@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "backend/cpu/parallel.h"
@@ -10,17 +11,7 @@
 namespace headrace {
 namespace {
 
-// A sparse matrix along one axis: result i is the sum of weight * element over its taps.
-struct Taps {
-  struct Tap {
-    int64_t from;
-    double weight;
-  };
-  std::vector<size_t> first{0};  // of each result, and the end
-  std::vector<Tap> taps;
-
-  void close() { first.push_back(taps.size()); }
-};
+using Taps = ResampleTaps;
 
 // Two neighbouring elements, by their distance.
 void add_linear(Taps& taps, int64_t n, double place) {
@@ -30,7 +21,7 @@ void add_linear(Taps& taps, int64_t n, double place) {
   if (share > 0) taps.taps.push_back({low + 1, share});
 }
 
-Taps taps_of(const std::string& kind, int64_t n, int64_t out) {
+Taps forward_taps(const std::string& kind, int64_t n, int64_t out) {
   Taps taps;
   const double step = out == 0 ? 0 : static_cast<double>(n) / static_cast<double>(out);
   for (int64_t i = 0; i < out; ++i, taps.close()) {
@@ -49,11 +40,16 @@ Taps taps_of(const std::string& kind, int64_t n, int64_t out) {
   return taps;
 }
 
+std::span<const Taps::Tap> taps_behind(const Taps& taps, int64_t i) {
+  const auto at = static_cast<size_t>(i);
+  return std::span(taps.taps).subspan(static_cast<size_t>(taps.first[at]),
+                                      static_cast<size_t>(taps.first[at + 1] - taps.first[at]));
+}
+
 Taps transpose(const Taps& taps, int64_t n) {
   std::vector<std::vector<Taps::Tap>> rows(static_cast<size_t>(n));
-  for (size_t i = 0; i + 1 < taps.first.size(); ++i)
-    for (size_t k = taps.first[i]; k < taps.first[i + 1]; ++k)
-      rows[static_cast<size_t>(taps.taps[k].from)].push_back({static_cast<int64_t>(i), taps.taps[k].weight});
+  for (int64_t i = 0; i < taps.count(); ++i)
+    for (const Taps::Tap& tap : taps_behind(taps, i)) rows[static_cast<size_t>(tap.from)].push_back({i, tap.weight});
   Taps result;
   for (const auto& row : rows) {
     result.taps.insert(result.taps.end(), row.begin(), row.end());
@@ -65,19 +61,19 @@ Taps transpose(const Taps& taps, int64_t n) {
 // One image: rows first, into a line as wide as the source, then along the line.
 template <class T>
 void resample_plane(const T* x, T* y, int64_t width, const Taps& rows, const Taps& columns, std::vector<T>& line) {
-  const auto out_width = static_cast<int64_t>(columns.first.size()) - 1;
-  for (size_t i = 0; i + 1 < rows.first.size(); ++i) {
+  const int64_t out_width = columns.count();
+  for (int64_t i = 0; i < rows.count(); ++i) {
     std::fill(line.begin(), line.end(), T{0});
-    for (size_t k = rows.first[i]; k < rows.first[i + 1]; ++k) {
-      const T* from = x + rows.taps[k].from * width;
-      const T weight = static_cast<T>(rows.taps[k].weight);
+    for (const Taps::Tap& tap : taps_behind(rows, i)) {
+      const T* from = x + tap.from * width;
+      const T weight = static_cast<T>(tap.weight);
       for (int64_t j = 0; j < width; ++j) line[static_cast<size_t>(j)] += weight * from[j];
     }
-    T* to = y + static_cast<int64_t>(i) * out_width;
+    T* to = y + i * out_width;
     for (int64_t j = 0; j < out_width; ++j) {
       T sum = 0;
-      for (size_t k = columns.first[static_cast<size_t>(j)]; k < columns.first[static_cast<size_t>(j) + 1]; ++k)
-        sum += static_cast<T>(columns.taps[k].weight) * line[static_cast<size_t>(columns.taps[k].from)];
+      for (const Taps::Tap& tap : taps_behind(columns, j))
+        sum += static_cast<T>(tap.weight) * line[static_cast<size_t>(tap.from)];
       to[j] = sum;
     }
   }
@@ -86,11 +82,7 @@ void resample_plane(const T* x, T* y, int64_t width, const Taps& rows, const Tap
 template <class T>
 void run(KernelContext& c, const ResampleAttrs& a) {
   const Tensor &x = c.input(0), &y = c.output(0);
-  Taps rows = taps_of(a.kind, a.height, a.out_height), columns = taps_of(a.kind, a.width, a.out_width);
-  if (a.transposed) {
-    rows = transpose(rows, a.height);
-    columns = transpose(columns, a.width);
-  }
+  const Taps rows = row_taps(a), columns = column_taps(a);
   const size_t last = x.shape.size() - 1;
   const int64_t in_width = x.shape[last], in_size = in_width * x.shape[last - 1];
   const int64_t out_size = y.shape[last] * y.shape[last - 1], planes = out_size == 0 ? 0 : y.size / out_size;
@@ -112,7 +104,15 @@ void resample_on_host(KernelContext& c, const ResampleAttrs& a) {
     run<float>(c, a);
 }
 
+Taps axis_taps(const ResampleAttrs& a, int64_t n, int64_t out) {
+  const Taps taps = forward_taps(a.kind, n, out);
+  return a.transposed ? transpose(taps, n) : taps;
+}
+
 }  // namespace
+
+ResampleTaps row_taps(const ResampleAttrs& a) { return axis_taps(a, a.height, a.out_height); }
+ResampleTaps column_taps(const ResampleAttrs& a) { return axis_taps(a, a.width, a.out_width); }
 
 const decltype(resample) resample{"resample", resample_on_host};
 

@@ -8,25 +8,36 @@
 namespace headrace {
 namespace {
 
-device::ResampleKind resample_kind(const std::string& word) {
-  if (word == "aligned") return device::ResampleKind::kAligned;
-  if (word == "centred") return device::ResampleKind::kCentred;
-  return word == "nearest" ? device::ResampleKind::kNearest : device::ResampleKind::kMean;
-}
+constexpr unsigned kResampleThreads = 256;
+
+static_assert(sizeof(ResampleTaps::Tap) == sizeof(device::ResampleTap));
 
 void resample_cuda(KernelContext& c, const ResampleAttrs& a) {
-  constexpr unsigned kThreads = 256;
-  const Tensor &from = c.input(0), &to = c.output(0);
-  if (to.size == 0) return;
-  const int64_t plane = to.shape[to.shape.size() - 2] * to.shape.back();
-  const device::ResampleArguments arguments{
-      from.data, to.data, to.size / plane, {a.height, a.out_height}, {a.width, a.out_width}};
+  const Tensor &x = c.input(0), &y = c.output(0);
+  if (y.size == 0) return;
+  const ResampleTaps rows = row_taps(a), columns = column_taps(a);
+  const auto taps = [&](const ResampleTaps& of) {
+    return static_cast<const device::ResampleTap*>(copy_to_device(c, std::as_bytes(std::span(of.taps))));
+  };
+  const auto firsts = [&](const ResampleTaps& of) {
+    return static_cast<const int64_t*>(copy_to_device(c, std::as_bytes(std::span(of.first))));
+  };
+  const size_t last = x.shape.size() - 1;
+  const device::ResampleArguments arguments{.from = x.data,
+                                            .to = y.data,
+                                            .first_of_rows = firsts(rows),
+                                            .row_taps = taps(rows),
+                                            .first_of_columns = firsts(columns),
+                                            .column_taps = taps(columns),
+                                            .in_size = x.shape[last] * x.shape[last - 1],
+                                            .in_width = x.shape[last],
+                                            .out_height = y.shape[last - 1],
+                                            .out_width = y.shape[last],
+                                            .count = y.size};
   launch_cuda({"ops/image/resample.cuh",
-               fmt::format("resample<{}, {}, static_cast<device::ResampleKind>({}), {}>",
-                           to.dtype == DType::kFloat64 ? "double" : "float", element_name(to.dtype),
-                           static_cast<int>(resample_kind(a.kind)), a.transposed),
+               fmt::format("resample<{}, {}>", x.dtype == DType::kFloat64 ? "double" : "float", element_name(x.dtype)),
                "ResampleArguments"},
-              {blocks_for((to.size + kThreads - 1) / kThreads), kThreads}, arguments);
+              {blocks_for((y.size + kResampleThreads - 1) / kResampleThreads), kResampleThreads}, arguments);
 }
 
 }  // namespace

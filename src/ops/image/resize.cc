@@ -41,7 +41,7 @@ OpDef resample_operator() {
              i.cost(200 + static_cast<double>(i.size(0) + element_count(shape)) * 1.5);
              i.output(shape, i.dtype(0));
            },
-       .kernel = [](KernelContext& c, const A& a) { resample(c, a); },
+       .kernel = [](KernelContext& c, const ResampleAttrs& a) { resample(c, a); },
        .gradient =
            [](Gradient& g, const A& a) {
              A other = a;

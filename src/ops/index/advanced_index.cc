@@ -77,7 +77,7 @@ OpDef advanced_index() {
        .kernel =
            [](KernelContext& c, const AdvancedIndexAttrs& a) {
              const std::vector<Tensor> indices = index_tensors(c, 1);
-             gather_selected(c, {c.input(0).shape, a.axes, indices}, c.input(0), c.output(0));
+             gather(c, {c.input(0).shape, a.axes, indices}, c.input(0), c.output(0));
            },
        .gradient =
            [](Gradient& g, const AdvancedIndexAttrs& a) {
@@ -108,9 +108,10 @@ OpDef advanced_index_add() {
            },
        .kernel =
            [](KernelContext& c, const AdvancedIndexAddAttrs& a) {
+             const Tensor& to = c.output(0);
              const std::vector<Tensor> indices = index_tensors(c, 1);
-             fill(c, c.output(0), int64_t{0});
-             add_to_selected(c, {a.shape, a.axes, indices}, c.input(0), c.output(0));
+             fill(c, to, int64_t{0});
+             scatter_add(c, {a.shape, a.axes, indices}, c.input(0), to);
            },
        .gradient =
            [](Gradient& g, const AdvancedIndexAddAttrs& a) {
@@ -147,20 +148,19 @@ OpDef advanced_index_put() {
            [](KernelContext& c, const AdvancedIndexAttrs& a) {
              const Tensor &data = c.input(0), &value = c.input(1);
              const std::vector<Tensor> indices = index_tensors(c, 2);
-             Shape index_shape;
-             for (const Tensor& one : indices) index_shape = broadcast_shapes(index_shape, one.shape, c.name());
+             const Shape index_shape = broadcast_index_shape(c.name(), indices);
              const Shape selected = advanced_index_shape(data.shape, a.axes, index_shape);
-             const Strides packed = contiguous_strides(selected), given = contiguous_strides(value.shape);
-             const int64_t count = element_count(selected);
-             Tensor values{value.data, value.dtype, selected, packed, count};
+             const void* values = value.data;
              if (value.shape != selected) {
-               values.data = c.workspace(static_cast<size_t>(count * item_bytes(value)));
+               void* whole = c.workspace(static_cast<size_t>(element_count(selected)) * item_size(value.dtype));
+               const Strides packed = contiguous_strides(value.shape);
                Strides strides(selected.size(), 0);
                const size_t lead = selected.size() - value.shape.size();
-               for (size_t d = 0; d < value.shape.size(); ++d) strides[lead + d] = value.shape[d] == 1 ? 0 : given[d];
-               copy_elements(c, values.data, packed, value.data, strides, selected, value.dtype);
+               for (size_t d = 0; d < value.shape.size(); ++d) strides[lead + d] = value.shape[d] == 1 ? 0 : packed[d];
+               copy_elements(c, whole, contiguous_strides(selected), value.data, strides, selected, value.dtype);
+               values = whole;
              }
-             scatter_selected(c, {data.shape, a.axes, indices}, values, data);
+             scatter(c, {data.shape, a.axes, indices}, values, data);
            },
        .mutates = 1,
        .samples = assignments()});

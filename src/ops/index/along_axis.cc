@@ -1,8 +1,4 @@
 // Elements along one axis at positions given for each row.
-#include <cstring>
-
-#include "backend/cpu/parallel.h"
-#include "base/dtype_dispatch.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -23,39 +19,6 @@ struct PutAttrs {
   static constexpr auto kFields = fields(field(&PutAttrs::axis, "axis", "Axis that the positions count along."),
                                          field(&PutAttrs::shape, "shape", "Shape of the result.").required());
 };
-
-// Calls f(flat position in the array, flat position in the indices) for every index.
-template <class F>
-void for_each_place(const char* name, const Positions& positions, const IndexSpace& whole, F&& f) {
-  const Tensor& indices = positions.indices;
-  if (indices.size == 0) return;
-  const std::vector<int64_t> rows = read_indices(name, indices, whole.length, positions.mode, positions.axis);
-  const int64_t length = indices.size / (whole.outer * whole.inner);
-  parallel_for(whole.outer, 1 + 8192 / (1 + length * whole.inner), static_cast<double>(indices.size) * 2,
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t o = begin; o < end; ++o)
-                   for (int64_t i = 0; i < length; ++i)
-                     for (int64_t j = 0; j < whole.inner; ++j) {
-                       const int64_t at = (o * length + i) * whole.inner + j;
-                       f((o * whole.length + rows[static_cast<size_t>(at)]) * whole.inner + j, at);
-                     }
-               });
-}
-
-void take_along_on_host(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
-                        const Tensor& to) {
-  dispatch_size(to.dtype, [&]<class T>() {
-    for_each_place(c.name(), positions, space, [&](int64_t at, int64_t k) { to.as<T>()[k] = from.as<T>()[at]; });
-  });
-}
-
-void put_along_on_host(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
-                       const Tensor& to) {
-  std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
-  dispatch_size(to.dtype, [&]<class T>() {
-    for_each_place(c.name(), positions, space, [&](int64_t at, int64_t k) { to.as<T>()[at] = from.as<T>()[k]; });
-  });
-}
 
 void check_shapes(const Infer& i, const Shape& shape, const Shape& indices, int64_t axis) {
   Shape expected = shape;
@@ -84,10 +47,10 @@ OpDef take_along_axis() {
            },
        .kernel =
            [](KernelContext& c, const AlongAttrs& a) {
-             const Tensor& data = c.input(0);
-             const int64_t axis = checked_axis(c.name(), data.shape, a.axis);
-             take_along(c, data, {c.input(1), IndexMode::kRaise, axis}, IndexSpace::along(data.shape, axis),
-                        c.output(0));
+             const Shape& shape = c.input(0).shape;
+             const int64_t axis = checked_axis(c.name(), shape, a.axis);
+             pick_elements(c, c.input(0), {c.input(1), IndexMode::kRaise, axis}, IndexSpace::along(shape, axis),
+                           c.output(0));
            },
        .gradient =
            [](Gradient& g, const AlongAttrs& a) {
@@ -115,8 +78,8 @@ OpDef put_along_axis() {
        .kernel =
            [](KernelContext& c, const PutAttrs& a) {
              const int64_t axis = checked_axis(c.name(), a.shape, a.axis);
-             put_along(c, c.input(0), {c.input(1), IndexMode::kRaise, axis}, IndexSpace::along(a.shape, axis),
-                       c.output(0));
+             put_elements(c, c.input(0), {c.input(1), IndexMode::kRaise, axis}, IndexSpace::along(a.shape, axis),
+                          c.output(0));
            },
        .gradient =
            [](Gradient& g, const PutAttrs& a) {
@@ -128,9 +91,6 @@ OpDef put_along_axis() {
 }
 
 }  // namespace
-
-const IndexPart take_along{"take_along", take_along_on_host};
-const IndexPart put_along{"put_along", put_along_on_host};
 
 Operators along_axis_operators() { return {take_along_axis(), put_along_axis()}; }
 

@@ -40,6 +40,26 @@ void add_offsets(std::vector<int64_t>& offsets, const Shape& shape, const Shape&
   }
 }
 
+// Where the selected elements of a packed array lie. The selection is a set of runs of `inner` neighbouring elements;
+// run (o, p) starts at outer[o] + index[p].
+struct Selection {
+  std::vector<int64_t> outer, index;
+  int64_t inner = 1;
+  bool index_first = false;  // result order: (index, outer, inner), else (outer, index, inner)
+
+  // Reads the indices, brings negative ones into range and raises IndexError for what is out of bounds.
+  Selection(const char* operation, const Selected& selected);
+
+  int64_t outer_count() const noexcept { return static_cast<int64_t>(outer.size()); }
+  int64_t index_count() const noexcept { return static_cast<int64_t>(index.size()); }
+  int64_t place(int64_t o, int64_t p) const noexcept {
+    return outer[static_cast<size_t>(o)] + index[static_cast<size_t>(p)];
+  }
+  int64_t position(int64_t o, int64_t p) const noexcept {
+    return (index_first ? p * outer_count() + o : o * index_count() + p) * inner;
+  }
+};
+
 template <class F>
 void for_each_run(const Selection& s, int64_t item_size, F&& f) {
   const int64_t bytes = s.inner * item_size, runs = s.outer_count() * s.index_count();
@@ -54,7 +74,7 @@ void for_each_run(const Selection& s, int64_t item_size, F&& f) {
 }
 
 template <class T>
-void add_selected_runs(const Selection& s, const T* values, T* data) {
+void add_runs(const Selection& s, const T* values, T* data) {
   const auto elements = static_cast<double>(s.outer_count() * s.index_count() * s.inner);
   const double cost = elements * (kNsPerRunByte * 3 * sizeof(T)) + static_cast<double>(s.index_count()) * kNsPerRun;
   // Threads share out what no two indices have in common: the blocks around the indexed axes, or columns of the runs.
@@ -74,7 +94,7 @@ void add_selected_runs(const Selection& s, const T* values, T* data) {
 
 }  // namespace
 
-bool are_neighbours(const Shape& axes) noexcept {
+bool are_neighbours(const Shape& axes) {
   for (size_t k = 1; k < axes.size(); ++k)
     if (axes[k] != axes[k - 1] + 1) return false;
   return true;
@@ -93,10 +113,27 @@ Shape advanced_index_shape(const Shape& shape, const Shape& axes, const Shape& i
   return result;
 }
 
-Selection::Selection(const char* operation, const Shape& shape, const Shape& axes, std::span<const Tensor> indices)
-    : index_first(!are_neighbours(axes)) {
-  Shape index_shape;
-  for (const Tensor& one : indices) index_shape = broadcast_shapes(index_shape, one.shape, operation);
+CoordinateRows::CoordinateRows(const Tensor& coordinates)
+    : each_(coordinates.shape.begin() + 1, coordinates.shape.end()), strides_(contiguous_strides(each_)) {
+  const int64_t count = element_count(each_);
+  const auto bytes = count * static_cast<int64_t>(item_size(coordinates.dtype));
+  for (int64_t k = 0; k < coordinates.shape[0]; ++k) {
+    rows_.push_back({coordinates.as<char>() + k * bytes, coordinates.dtype, each_, strides_, count});
+    axes_.push_back(k);
+  }
+}
+
+Shape broadcast_index_shape(const char* operation, std::span<const Tensor> indices) {
+  Shape shape;
+  for (const Tensor& one : indices) shape = broadcast_shapes(shape, one.shape, operation);
+  return shape;
+}
+
+namespace {
+
+Selection::Selection(const char* operation, const Selected& selected) : index_first(!are_neighbours(selected.axes)) {
+  const auto& [shape, axes, indices] = selected;
+  const Shape index_shape = broadcast_index_shape(operation, indices);
   const Strides strides = contiguous_strides(shape);
   index.assign(static_cast<size_t>(element_count(index_shape)), 0);
   if (!index.empty()) {
@@ -119,33 +156,11 @@ Selection::Selection(const char* operation, const Shape& shape, const Shape& axe
   }
 }
 
-NamedIndices::NamedIndices(const SelectedPlaces& places) {
-  if (places.axes) {
-    axes_ = *places.axes;
-    for (const Tensor& one : places.indices) indices_.push_back(one);
-    return;
-  }
-  const Tensor& coordinates = places.indices[0];
-  row_shape_ = Shape(coordinates.shape.begin() + 1, coordinates.shape.end());
-  row_strides_ = contiguous_strides(row_shape_);
-  const int64_t count = element_count(row_shape_);
-  for (int64_t k = 0; k < coordinates.shape[0]; ++k) {
-    indices_.push_back({coordinates.as<char>() + k * count * item_bytes(coordinates), coordinates.dtype, row_shape_,
-                        row_strides_, count});
-    axes_.push_back(k);
-  }
-}
-
-namespace {
-
-Selection selection(const KernelContext& c, const SelectedPlaces& places) {
-  const NamedIndices named(places);
-  return Selection(c.name(), places.shape, named.axes(), named.indices());
-}
-
-void gather(const Selection& s, const void* data, void* result, int64_t item_size) {
-  const auto* from = static_cast<const char*>(data);
-  auto* to = static_cast<char*>(result);
+void gather_on_host(KernelContext& c, const Selected& selected, const Tensor& data, const Tensor& result) {
+  const Selection s(c.name(), selected);
+  const auto item_size = static_cast<int64_t>(headrace::item_size(data.dtype));
+  const auto* from = data.as<char>();
+  auto* to = result.as<char>();
   if (s.inner == 1 && item_size == 4) {
     return for_each_run(s, item_size,
                         [&](int64_t place, int64_t position) { std::memcpy(to + position * 4, from + place * 4, 4); });
@@ -156,46 +171,37 @@ void gather(const Selection& s, const void* data, void* result, int64_t item_siz
   });
 }
 
-void scatter(const Selection& s, const void* values, void* data, int64_t item_size) {
+void scatter_on_host(KernelContext& c, const Selected& selected, const void* values, const Tensor& data) {
+  const Selection s(c.name(), selected);
+  const auto item_size = static_cast<int64_t>(headrace::item_size(data.dtype));
   const auto bytes = static_cast<size_t>(s.inner * item_size);
   for (int64_t o = 0; o < s.outer_count(); ++o)
     for (int64_t p = 0; p < s.index_count(); ++p)
-      std::memcpy(static_cast<char*>(data) + s.place(o, p) * item_size,
+      std::memcpy(data.as<char>() + s.place(o, p) * item_size,
                   static_cast<const char*>(values) + s.position(o, p) * item_size, bytes);
 }
 
-void add_at(const Selection& selection, const Tensor& values, const Tensor& data) {
+void add_selected_on_host(KernelContext& c, const Selected& selected, const Tensor& values, const Tensor& data) {
+  const Selection selection(c.name(), selected);
   dispatch(data.dtype, [&]<class T>() {
     if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
       std::vector<float> wide(values.as<T>(), values.as<T>() + values.size);
       std::vector<float> sums(data.as<T>(), data.as<T>() + data.size);
-      add_selected_runs(selection, wide.data(), sums.data());
+      add_runs(selection, wide.data(), sums.data());
       std::transform(sums.begin(), sums.end(), data.as<T>(), [](float v) { return T(v); });
     } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // as unsigned, which wraps
       using U = std::make_unsigned_t<T>;
-      add_selected_runs(selection, values.as<U>(), data.as<U>());
+      add_runs(selection, values.as<U>(), data.as<U>());
     } else {
-      add_selected_runs(selection, values.as<T>(), data.as<T>());
+      add_runs(selection, values.as<T>(), data.as<T>());
     }
   });
 }
 
-void gather_selected_on_host(KernelContext& c, const SelectedPlaces& places, const Tensor& from, const Tensor& to) {
-  gather(selection(c, places), from.data, to.data, item_bytes(from));
-}
-
-void scatter_selected_on_host(KernelContext& c, const SelectedPlaces& places, const Tensor& from, const Tensor& to) {
-  scatter(selection(c, places), from.data, to.data, item_bytes(from));
-}
-
-void add_selected_on_host(KernelContext& c, const SelectedPlaces& places, const Tensor& from, const Tensor& to) {
-  add_at(selection(c, places), from, to);
-}
-
 }  // namespace
 
-const SelectionPart gather_selected{"gather_selected", gather_selected_on_host};
-const SelectionPart scatter_selected{"scatter_selected", scatter_selected_on_host};
-const SelectionPart add_to_selected{"add_to_selected", add_selected_on_host};
+const decltype(gather) gather{"gather", gather_on_host};
+const decltype(scatter) scatter{"scatter", scatter_on_host};
+const decltype(scatter_add) scatter_add{"scatter_add", add_selected_on_host};
 
 }  // namespace headrace

@@ -1,6 +1,4 @@
 // gather_nd and scatter_nd: elements and slices at coordinates.
-#include <optional>
-
 #include "op/copy_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
@@ -28,10 +26,6 @@ Shape gathered_shape(const Infer& i, const Shape& data, const Shape& indices) {
   return result;
 }
 
-SelectedPlaces at_coordinates(const Shape& shape, const Tensor& coordinates) {
-  return {shape, std::nullopt, {&coordinates, 1}};
-}
-
 double gather_cost(int64_t elements) { return 200 + static_cast<double>(elements) * 2; }
 
 OpDef gather_nd() {
@@ -54,7 +48,7 @@ OpDef gather_nd() {
            },
        .kernel =
            [](KernelContext& c, const NoAttrs&) {
-             gather_selected(c, at_coordinates(c.input(0).shape, c.input(1)), c.input(0), c.output(0));
+             gather(c, CoordinateRows(c.input(1)).of(c.input(0).shape), c.input(0), c.output(0));
            },
        .gradient =
            [](Gradient& g, const NoAttrs&) {
@@ -87,9 +81,13 @@ OpDef scatter_operator(const char* name, std::vector<std::string> python, const 
                               .infer = infer_scatter,
                               .kernel =
                                   [](KernelContext& c, const ShapeAttrs& a) {
-                                    fill(c, c.output(0), int64_t{0});
-                                    (add ? add_to_selected : scatter_selected)(c, at_coordinates(a.shape, c.input(1)),
-                                                                               c.input(0), c.output(0));
+                                    const Tensor& to = c.output(0);
+                                    const CoordinateRows places(c.input(1));
+                                    fill(c, to, int64_t{0});
+                                    if (add)
+                                      scatter_add(c, places.of(a.shape), c.input(0), to);
+                                    else
+                                      scatter(c, places.of(a.shape), c.input(0).data, to);
                                   },
                               .gradient = scatter_gradient,
                               .saves_inputs = 1u << 1,
@@ -116,9 +114,10 @@ OpDef scatter_set_nd() {
            },
        .kernel =
            [](KernelContext& c, const ShapeAttrs&) {
-             const Tensor &from = c.input(0), &to = c.output(0);
-             copy_elements(c, to.data, to.strides, from.data, from.strides, to.shape, to.dtype);
-             scatter_selected(c, at_coordinates(to.shape, c.input(2)), c.input(1), to);
+             const Tensor& to = c.output(0);
+             const Strides packed = contiguous_strides(to.shape);
+             copy_elements(c, to.data, packed, c.input(0).data, packed, to.shape, to.dtype);
+             scatter(c, CoordinateRows(c.input(2)).of(to.shape), c.input(1).data, to);
            },
        .gradient =
            [](Gradient& g, const ShapeAttrs& a) {

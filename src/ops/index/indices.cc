@@ -162,18 +162,24 @@ void add_on_host(KernelContext& c, const Tensor& from, const Positions& position
   scatter_add_slices(from, to, space, read(c, positions, space));
 }
 
-// Calls f(number of the row, place in the whole array) for every row, in order.
+// Calls f(place in the indices, place in the whole array) for every index.
 template <class F>
 void for_each_element(const std::vector<int64_t>& indices, const IndexSpace& space, F&& f) {
-  size_t k = 0;
-  for (int64_t o = 0; o < space.outer; ++o)
-    for (int64_t j = 0; j < space.inner; ++j, ++k) f(k, (o * space.length + indices[k]) * space.inner + j);
+  if (indices.empty()) return;
+  const auto size = static_cast<int64_t>(indices.size());
+  const int64_t block = size / space.outer;
+  parallel_for(space.outer, 1 + 8192 / (1 + block), static_cast<double>(size) * 2, [&](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o)
+      for (int64_t k = o * block; k < (o + 1) * block; ++k)
+        f(k, (o * space.length + indices[static_cast<size_t>(k)]) * space.inner + k % space.inner);
+  });
 }
 
 void pick_on_host(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
                   const Tensor& to) {
   dispatch_size(from.dtype, [&]<class T>() {
-    for_each_element(read(c, positions, space), space, [&](size_t k, int64_t at) { to.as<T>()[k] = from.as<T>()[at]; });
+    for_each_element(read(c, positions, space), space,
+                     [&](int64_t k, int64_t at) { to.as<T>()[k] = from.as<T>()[at]; });
   });
 }
 
@@ -181,7 +187,8 @@ void put_on_host(KernelContext& c, const Tensor& from, const Positions& position
                  const Tensor& to) {
   dispatch_size(to.dtype, [&]<class T>() {
     std::fill_n(to.as<T>(), to.size, T{0});
-    for_each_element(read(c, positions, space), space, [&](size_t k, int64_t at) { to.as<T>()[at] = from.as<T>()[k]; });
+    for_each_element(read(c, positions, space), space,
+                     [&](int64_t k, int64_t at) { to.as<T>()[at] = from.as<T>()[k]; });
   });
 }
 

@@ -13,7 +13,7 @@ struct IndexArguments {
   const void* indices;
   void* to;
   int64_t outer, length, inner;  // of the array that the positions lie in
-  int64_t count;                 // of indices, where they are slices'
+  int64_t count;                 // of indices
 };
 
 struct MarkArguments {
@@ -68,50 +68,26 @@ inline void take_slices(const IndexArguments& a) {
   }
 }
 
-// to[o, positions[k], :] += from[o, k, :], in the order of k. Each element of the result is one thread's, which looks
-// at every index; those of a block, whose elements lie together, look at the same ones.
-template <class T, class Sum, class Index, IndexMode kMode>
-inline void add_to_slices(const IndexArguments& a) {
-  const int64_t size = a.outer * a.length * a.inner;
-  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
-    const int64_t row = i / a.inner % a.length, outer = i / a.inner / a.length;
-    const T* const from = static_cast<const T*>(a.from) + outer * a.count * a.inner + i % a.inner;
-    Sum sum{};
-    for (int64_t k = 0; k < a.count; ++k)
-      if (position<Index, kMode>(a, k) == row) sum = static_cast<Sum>(sum + static_cast<Sum>(from[k * a.inner]));
-    static_cast<T*>(a.to)[i] = static_cast<T>(sum);
-  }
+// Calls f(place in the indices, place in the whole array) for every index of a position of its own.
+template <class Index, IndexMode kMode, class F>
+inline void for_each_element(const IndexArguments& a, const F& f) {
+  const int64_t block = a.count / a.outer;
+  for (int64_t k = first_of_thread(); k < a.count; k += all_threads())
+    f(k, (k / block * a.length + position<Index, kMode>(a, k)) * a.inner + k % a.inner);
 }
 
-// to[o, j] = from[o, positions[o, j], j]
+// to[o, i, j] = from[o, positions[o, i, j], j]
 template <class T, class Index, IndexMode kMode>
 inline void pick_elements(const IndexArguments& a) {
-  for (int64_t i = first_of_thread(); i < a.outer * a.inner; i += all_threads()) {
-    const int64_t row = i / a.inner * a.length + position<Index, kMode>(a, i);
-    static_cast<T*>(a.to)[i] = static_cast<const T*>(a.from)[row * a.inner + i % a.inner];
-  }
+  for_each_element<Index, kMode>(
+      a, [&](int64_t k, int64_t at) { static_cast<T*>(a.to)[k] = static_cast<const T*>(a.from)[at]; });
 }
 
-// to[o, positions[o, j], j] = from[o, j], 0 elsewhere.
+// to[o, positions[o, i, j], j] = from[o, i, j]
 template <class T, class Index, IndexMode kMode>
 inline void put_elements(const IndexArguments& a) {
-  const int64_t size = a.outer * a.length * a.inner;
-  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
-    const int64_t place = i / a.inner / a.length * a.inner + i % a.inner;
-    const bool is_there = position<Index, kMode>(a, place) == i / a.inner % a.length;
-    static_cast<T*>(a.to)[i] = is_there ? static_cast<const T*>(a.from)[place] : T{};
-  }
-}
-
-// What is written lies at all places of the positions, and is read at those that they name, or the other way round.
-template <class T, class Index, bool kTakes>
-inline void move_along(const IndexArguments& a) {
-  const int64_t length = a.count / (a.outer * a.inner);
-  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
-    const int64_t row = i / a.inner / length * a.length + position<Index, IndexMode::kRaise>(a, i);
-    const int64_t there = row * a.inner + i % a.inner;
-    static_cast<T*>(a.to)[kTakes ? i : there] = static_cast<const T*>(a.from)[kTakes ? there : i];
-  }
+  for_each_element<Index, kMode>(
+      a, [&](int64_t k, int64_t at) { static_cast<T*>(a.to)[at] = static_cast<const T*>(a.from)[k]; });
 }
 
 template <class T, class Index>

@@ -41,16 +41,11 @@ using IndexPart = KernelPartOf<void(KernelContext& context, const Tensor& from, 
 extern const IndexPart take_slices;
 // to, of this space, is zero but for to[o, positions[k], :] += from[o, k, :], in the order of k; halves in float32.
 extern const IndexPart add_to_slices;
-// to[o, j] = from[o, positions[o, j], j].
+// to[o, i, j] = from[o, positions[o, i, j], j].
 extern const IndexPart pick_elements;
-// to, of this space, is zero but for to[o, positions[o, j], j] = from[o, j].
+// to, of this space, is zero but for to[o, positions[o, i, j], j] = from[o, i, j]; positions of one o and j are
+// different.
 extern const IndexPart put_elements;
-
-// Positions (outer, any number, inner) of which those of one row are all different.
-// to[o, i, j] = from[o, positions[o, i, j], j], `space` being that of `from`.
-extern const IndexPart take_along;
-// to, of this space, is zero but for to[o, positions[o, i, j], j] = from[o, i, j].
-extern const IndexPart put_along;
 
 // to[k, :] holds `off`, but `on` at indices[k], where that is one of its places; each value cast as astype would.
 extern const KernelPartOf<void(KernelContext& context, const Tensor& indices, double on, double off, const Tensor& to)>

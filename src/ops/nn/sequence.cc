@@ -1,18 +1,12 @@
 // SequenceMask, SequenceLast, SequenceReverse: batches of sequences of different lengths. Data are (time, batch, ...),
 // or (batch, time, ...) with axis=1.
+#include "ops/nn/sequence.h"
 
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
-#include "backend/cpu/parallel.h"
 #include "op/expect.h"
-#include "op/formula/transfer.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/nn/sequence.h"
 
 namespace headrace {
 namespace {
@@ -60,104 +54,6 @@ void check_call(const Infer& i, const Shape& data, int64_t axis, size_t given, b
             to_string(i.shape(1)));
 }
 
-// Packed data as (time, batch) or (batch, time) of items.
-struct Sequences {
-  Sequences(const Shape& shape, DType dtype, int64_t axis)
-      : by_time(axis == 0), time(shape[by_time ? 0 : 1]), batch(shape[by_time ? 1 : 0]) {
-    for (size_t k = 2; k < shape.size(); ++k) item *= shape[k];
-    bytes = static_cast<size_t>(item) * item_size(dtype);
-  }
-  size_t offset(int64_t t, int64_t n) const noexcept {
-    return static_cast<size_t>(by_time ? t * batch + n : n * time + t) * bytes;
-  }
-  // Calls f(t, n) for all items.
-  template <class F>
-  void for_each(F&& f) const {
-    const int64_t grain = std::max<int64_t>(1, (1 << 14) / std::max<int64_t>(1, static_cast<int64_t>(bytes)));
-    const double cost = static_cast<double>(time * batch) * (5 + static_cast<double>(bytes) * 0.1);
-    parallel_for(time * batch, grain, cost, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        if (by_time)
-          f(i / batch, i % batch);
-        else
-          f(i % time, i / time);
-      }
-    });
-  }
-
-  bool by_time;
-  int64_t time, batch, item = 1;
-  size_t bytes;
-};
-
-// The length of each sequence, within [least, time].
-std::vector<int64_t> lengths_of(const KernelContext& c, const Sequences& s, int64_t least) {
-  std::vector<int64_t> lengths(static_cast<size_t>(s.batch), s.time);
-  if (c.input_count() < 2) return lengths;
-  load_function(c.input(1).dtype, ComputeType::kInt64)(lengths.data(), c.input(1).data, 1, s.batch);
-  for (int64_t& n : lengths) n = std::clamp(n, std::min(least, s.time), s.time);
-  return lengths;
-}
-
-void mask(KernelContext& c, const Sequences& s, double value) {
-  const Tensor &data = c.input(0), &out = c.output(0);
-  const std::vector<int64_t> lengths = lengths_of(c, s, 0);
-  char* filled = c.workspace<char>(static_cast<int64_t>(s.bytes));
-  const std::vector<double> values(static_cast<size_t>(s.item), value);
-  store_function(ComputeType::kFloat64, data.dtype)(values.data(), filled, 1, s.item);
-  s.for_each([&](int64_t t, int64_t n) {
-    const size_t at = s.offset(t, n);
-    const bool kept = t < lengths[static_cast<size_t>(n)];
-    std::memcpy(out.as<char>() + at, kept ? data.as<char>() + at : filled, s.bytes);
-  });
-}
-
-void last(KernelContext& c, const Sequences& s) {
-  const Tensor &data = c.input(0), &out = c.output(0);
-  const std::vector<int64_t> lengths = lengths_of(c, s, 1);
-  for (int64_t n = 0; n < s.batch; ++n)
-    std::memcpy(out.as<char>() + static_cast<size_t>(n) * s.bytes,
-                data.as<char>() + s.offset(lengths[static_cast<size_t>(n)] - 1, n), s.bytes);
-}
-
-void spread(KernelContext& c, const Sequences& s) {
-  const Tensor &head = c.input(0), &out = c.output(0);
-  const std::vector<int64_t> lengths = lengths_of(c, s, 1);
-  s.for_each([&](int64_t t, int64_t n) {
-    char* to = out.as<char>() + s.offset(t, n);
-    if (t == lengths[static_cast<size_t>(n)] - 1)
-      std::memcpy(to, head.as<char>() + static_cast<size_t>(n) * s.bytes, s.bytes);
-    else
-      std::memset(to, 0, s.bytes);
-  });
-}
-
-void reverse(KernelContext& c, const Sequences& s) {
-  const Tensor &data = c.input(0), &out = c.output(0);
-  const std::vector<int64_t> lengths = lengths_of(c, s, 0);
-  s.for_each([&](int64_t t, int64_t n) {
-    const int64_t length = lengths[static_cast<size_t>(n)];
-    std::memcpy(out.as<char>() + s.offset(t, n), data.as<char>() + s.offset(t < length ? length - 1 - t : t, n),
-                s.bytes);
-  });
-}
-
-void move_on_host(KernelContext& c, SequenceMove move, int64_t axis, double value) {
-  const Tensor& with_time = move == SequenceMove::kSpread ? c.output(0) : c.input(0);
-  if (c.output(0).size == 0) return;
-  const Sequences s(with_time.shape, with_time.dtype, axis);
-  switch (move) {
-    case SequenceMove::kMask:
-      return mask(c, s, value);
-    case SequenceMove::kLast:
-      return last(c, s);
-    case SequenceMove::kSpread:
-      return spread(c, s);
-    case SequenceMove::kReverse:
-      return reverse(c, s);
-  }
-}
-
 template <class A>
 OpDef parts(std::string name, std::string doc, std::vector<std::string> python) {
   return {.name = std::move(name),
@@ -190,7 +86,7 @@ OpDef sequence_mask() {
     check_call(i, i.shape(0), a.axis, i.input_count(), a.use_sequence_length);
     i.output(i.shape(0), i.dtype(0));
   };
-  g.kernel = [](KernelContext& c, const A& a) { move_sequences(c, SequenceMove::kMask, a.axis, a.value); };
+  g.kernel = [](KernelContext& c, const A& a) { run_sequences(c, SequenceWork::kMask, a.axis, a.value); };
   g.gradient = [](Gradient& g, const A& a) {
     g.set(0, with_lengths(g, g.op(), make_attrs(A{a.use_sequence_length, 0, a.axis})));
     if (g.input_count() > 1 && g.wants(1)) g.set(1, zeros_like(g.input(1)));
@@ -219,7 +115,7 @@ OpDef sequence_last() {
               "the sequences of data {} have no elements", to_string(data));
     i.output(result, i.dtype(0));
   };
-  g.kernel = [](KernelContext& c, const A& a) { move_sequences(c, SequenceMove::kLast, a.axis, 0); };
+  g.kernel = [](KernelContext& c, const A& a) { run_sequences(c, SequenceWork::kLast, a.axis, 0); };
   g.gradient = [](Gradient& g, const A& a) {
     static const OpDef& backward = find_op("_backward_SequenceLast");
     const int64_t time = g.input(0).shape()[static_cast<size_t>(a.axis)];
@@ -233,29 +129,29 @@ OpDef sequence_last() {
 
 OpDef last_backward_operator() {
   using A = SpreadAttrs;
-  return general<A>(
-      {.name = "_backward_SequenceLast",
-       .doc = "The array at the end of each sequence, zeros elsewhere.",
-       .inputs = {"gradient", "sequence_length"},
-       .optional_inputs = 1,
-       .infer =
-           [](Infer& i, const A& a) {
-             Shape shape = i.shape(0);
-             i.require(!shape.empty() && a.length >= 0 && (a.axis == 0 || a.axis == 1), ErrorKind::kRuntime,
-                       "shape {} cannot be spread to {} elements along axis {}", to_string(shape), a.length, a.axis);
-             expect_shape(i, 1, Shape{shape[0]});
-             shape.insert(static_cast<size_t>(a.axis), a.length);
-             i.output(shape, i.dtype(0));
-           },
-       .kernel = [](KernelContext& c, const A& a) { move_sequences(c, SequenceMove::kSpread, a.axis, 0); },
-       .gradient =
-           [](Gradient& g, const A& a) {
-             static const OpDef& last = find_op("SequenceLast");
-             g.set(0, with_lengths(g, last, make_attrs(SequenceAttrs{g.input_count() > 1, a.axis})));
-           },
-       .saves_inputs = 0b10,
-       .samples = {Sample({uniform({2, 2}), integers({2}, -1, 5)}, make_attrs(A{.length = 3})),
-                   Sample({uniform({2, 3})}, make_attrs(A{.axis = 1, .length = 2}))}});
+  return general<A>({.name = "_backward_SequenceLast",
+                     .doc = "The array at the end of each sequence, zeros elsewhere.",
+                     .inputs = {"gradient", "sequence_length"},
+                     .optional_inputs = 1,
+                     .infer =
+                         [](Infer& i, const A& a) {
+                           Shape shape = i.shape(0);
+                           i.require(!shape.empty() && a.length >= 0 && (a.axis == 0 || a.axis == 1),
+                                     ErrorKind::kRuntime, "shape {} cannot be spread to {} elements along axis {}",
+                                     to_string(shape), a.length, a.axis);
+                           expect_shape(i, 1, Shape{shape[0]});
+                           shape.insert(static_cast<size_t>(a.axis), a.length);
+                           i.output(shape, i.dtype(0));
+                         },
+                     .kernel = [](KernelContext& c, const A& a) { run_sequences(c, SequenceWork::kSpread, a.axis, 0); },
+                     .gradient =
+                         [](Gradient& g, const A& a) {
+                           static const OpDef& last = find_op("SequenceLast");
+                           g.set(0, with_lengths(g, last, make_attrs(SequenceAttrs{g.input_count() > 1, a.axis})));
+                         },
+                     .saves_inputs = 0b10,
+                     .samples = {Sample({uniform({2, 2}), integers({2}, -1, 5)}, make_attrs(A{.length = 3})),
+                                 Sample({uniform({2, 3})}, make_attrs(A{.axis = 1, .length = 2}))}});
 }
 
 OpDef sequence_reverse() {
@@ -268,7 +164,7 @@ OpDef sequence_reverse() {
     check_call(i, i.shape(0), a.axis, i.input_count(), a.use_sequence_length);
     i.output(i.shape(0), i.dtype(0));
   };
-  g.kernel = [](KernelContext& c, const A& a) { move_sequences(c, SequenceMove::kReverse, a.axis, 0); };
+  g.kernel = [](KernelContext& c, const A& a) { run_sequences(c, SequenceWork::kReverse, a.axis, 0); };
   g.gradient = [](Gradient& g, const A&) {
     g.set(0, with_lengths(g, g.op(), g.attrs()));
     if (g.input_count() > 1 && g.wants(1)) g.set(1, zeros_like(g.input(1)));
@@ -279,8 +175,6 @@ OpDef sequence_reverse() {
 }
 
 }  // namespace
-
-const decltype(move_sequences) move_sequences{"move_sequences", move_on_host};
 
 Operators sequence_operators() {
   return {sequence_mask(), sequence_last(), last_backward_operator(), sequence_reverse()};

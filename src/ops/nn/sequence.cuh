@@ -1,20 +1,21 @@
-// Steps of batches of sequences of different lengths.
+// Batches of sequences of different lengths.
 #pragma once
 
 #include <cstdint>
 
 namespace headrace::device {
 
-// As ops/nn/sequence.h says them.
-enum class SequenceMove { kMask, kLast, kSpread, kReverse };
+// As ops/nn/sequence.h counts them.
+enum class SequenceWork { kMask, kLast, kSpread, kReverse };
 
 struct SequenceArguments {
   const void* from;
   const void* lengths;  // null: all are whole
   void* to;
-  int64_t time, batch, item;          // elements of a step of a sequence
-  int64_t time_stride, batch_stride;  // of what has steps
-  uint64_t filling;
+  int64_t time, batch, item;  // elements of an item
+  int64_t by_time;            // data are (time, batch, item), else (batch, time, item)
+  int64_t size;               // of the result
+  uint64_t filled;            // what stands behind the end
 };
 
 }  // namespace headrace::device
@@ -24,37 +25,30 @@ struct SequenceArguments {
 
 namespace headrace::device {
 
-template <SequenceMove kMove, class Length>
-inline int64_t length_of(const SequenceArguments& a, int64_t sequence) {
-  if (!a.lengths) return a.time;
-  constexpr bool kHasLast = kMove == SequenceMove::kLast || kMove == SequenceMove::kSpread;
-  const auto length = numeric_cast<int64_t>(static_cast<const Length*>(a.lengths)[sequence]);
-  const int64_t least = kHasLast && a.time > 0 ? 1 : 0;
-  return length < least ? least : length < a.time ? length : a.time;
-}
-
-// Elements are only moved, so T is an unsigned integer of their size.
-template <class T, SequenceMove kMove, class Length>
-inline void move_sequences(const SequenceArguments& a) {
-  const int64_t steps = kMove == SequenceMove::kLast ? 1 : a.time, size = a.batch * steps * a.item;
-  const auto* const from = static_cast<const T*>(a.from);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size;
-       i += gridDim.x * static_cast<int64_t>(blockDim.x)) {
-    const int64_t element = i % a.item, sequence = i / a.item % a.batch, t = i / a.item / a.batch;
-    const int64_t length = length_of<kMove, Length>(a, sequence), place = sequence * a.batch_stride + element;
-    if constexpr (kMove == SequenceMove::kLast)
-      static_cast<T*>(a.to)[i] = from[(length - 1) * a.time_stride + place];
-    else {
-      T value = static_cast<T>(a.filling);
-      if constexpr (kMove == SequenceMove::kSpread) {
-        if (t == length - 1) value = from[sequence * a.item + element];
-      } else if constexpr (kMove == SequenceMove::kReverse) {
-        value = from[(t < length ? length - 1 - t : t) * a.time_stride + place];
-      } else if (t < length) {
-        value = from[t * a.time_stride + place];
-      }
-      static_cast<T*>(a.to)[t * a.time_stride + place] = value;
-    }
+// T: unsigned integers of the size of the elements.
+template <class T, class Length, SequenceWork kWork>
+inline void run_sequences(const SequenceArguments& a) {
+  constexpr bool kHasLast = kWork == SequenceWork::kLast || kWork == SequenceWork::kSpread;
+  const T* const from = static_cast<const T*>(a.from);
+  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.size; i += step) {
+    const int64_t place = i / a.item, j = i % a.item;
+    const int64_t n = kWork == SequenceWork::kLast ? place : a.by_time ? place % a.batch : place / a.time;
+    const int64_t t = kWork == SequenceWork::kLast ? 0 : a.by_time ? place / a.batch : place % a.time;
+    const auto offset = [&](int64_t at) { return (a.by_time ? at * a.batch + n : n * a.time + at) * a.item + j; };
+    int64_t length = a.lengths ? numeric_cast<int64_t>(static_cast<const Length*>(a.lengths)[n]) : a.time;
+    if (length < (kHasLast ? 1 : 0)) length = kHasLast ? 1 : 0;
+    if (length > a.time) length = a.time;
+    T value;
+    if constexpr (kWork == SequenceWork::kMask)
+      value = t < length ? from[i] : static_cast<T>(a.filled);
+    else if constexpr (kWork == SequenceWork::kLast)
+      value = from[offset(length - 1)];
+    else if constexpr (kWork == SequenceWork::kSpread)
+      value = t == length - 1 ? from[n * a.item + j] : T{0};
+    else
+      value = from[offset(t < length ? length - 1 - t : t)];
+    static_cast<T*>(a.to)[i] = value;
   }
 }
 

@@ -12,39 +12,39 @@
 namespace headrace {
 namespace {
 
-void move_sequences_cuda(KernelContext& c, SequenceMove move, int64_t axis, double value) {
-  constexpr unsigned kThreads = 256;
-  const Tensor &from = c.input(0), &to = c.output(0);
+constexpr unsigned kSequenceThreads = 256;
+
+void run_sequences_cuda(KernelContext& c, SequenceWork work, int64_t axis, double value) {
+  const Tensor& to = c.output(0);
   if (to.size == 0) return;
-  const Shape& shape = move == SequenceMove::kSpread ? to.shape : from.shape;
-  const auto time_axis = static_cast<size_t>(axis);
-  const Strides strides = contiguous_strides(shape);
-  const bool has_lengths = c.input_count() > 1;
-  device::SequenceArguments arguments{from.data,
-                                      has_lengths ? c.input(1).data : nullptr,
-                                      to.data,
-                                      shape[time_axis],
-                                      shape[1 - time_axis],
-                                      strides[1],
-                                      strides[time_axis],
-                                      strides[1 - time_axis],
-                                      0};
+  const Shape& whole = (work == SequenceWork::kLast ? c.input(0) : to).shape;
+  const bool by_time = axis == 0, has_lengths = c.input_count() > 1;
+  device::SequenceArguments arguments{.from = c.input(0).data,
+                                      .lengths = has_lengths ? c.input(1).data : nullptr,
+                                      .to = to.data,
+                                      .time = whole[by_time ? 0 : 1],
+                                      .batch = whole[by_time ? 1 : 0],
+                                      .item = 1,
+                                      .by_time = by_time,
+                                      .size = to.size,
+                                      .filled = 0};
+  for (size_t d = 2; d < whole.size(); ++d) arguments.item *= whole[d];
   dispatch(to.dtype, [&]<class T>() {
-    const T filling = numeric_cast<T>(value);
-    std::memcpy(&arguments.filling, &filling, sizeof filling);
+    const T converted = numeric_cast<T>(value);
+    std::memcpy(&arguments.filled, &converted, sizeof converted);
   });
   launch_cuda(
       {"ops/nn/sequence.cuh",
-       fmt::format("move_sequences<uint{}_t, static_cast<device::SequenceMove>({}), {}>", 8 * item_size(to.dtype),
-                   static_cast<int>(move), element_name(has_lengths ? c.input(1).dtype : DType::kInt64)),
+       fmt::format("run_sequences<uint{}_t, {}, static_cast<device::SequenceWork>({})>", 8 * item_size(to.dtype),
+                   element_name(has_lengths ? c.input(1).dtype : DType::kInt64), static_cast<int>(work)),
        "SequenceArguments"},
-      {blocks_for((to.size + kThreads - 1) / kThreads), kThreads}, arguments);
+      {blocks_for((to.size + kSequenceThreads - 1) / kSequenceThreads), kSequenceThreads}, arguments);
 }
 
 }  // namespace
 
 void add_sequence_cuda(KernelTable& table) {
-  table.set_part(move_sequences, move_sequences_cuda);
+  table.set_part(run_sequences, run_sequences_cuda);
   table.set_own_kernels({"SequenceMask", "SequenceLast", "_backward_SequenceLast", "SequenceReverse"});
 }
 

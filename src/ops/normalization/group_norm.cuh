@@ -1,4 +1,4 @@
-// Normalisation of planes of neighbouring elements, (instance, group) after (instance, group).
+// Normalisation of planes, the neighbouring elements of one instance and group, and its gradient.
 #pragma once
 
 #include <cstdint>
@@ -6,19 +6,32 @@
 namespace headrace::device {
 
 struct GroupNormArguments {
-  const void *x, *dy;  // dy: backward alone
-  const void *gamma, *beta;
-  void *to, *mean, *deviation;  // backward reads the latter two
-  double* sums;                 // backward: of each plane dy * (x - mean) / deviation, and dy
+  const void* x;
+  const void* gamma;
+  const void* beta;
+  void* y;
+  void* mean;
+  void* deviation;
   int64_t planes, length, groups;
   double eps;
 };
 
-// Gradients of gamma and beta out of the sums of planes.
-struct GroupSumArguments {
+struct GroupNormGradientArguments {
+  const void* dy;
+  const void* x;
+  const void* gamma;
+  const void* mean;
+  const void* deviation;
+  void* dx;
+  double* sums;  // of each plane: of dy * z, and of dy
+  int64_t planes, length, groups;
+};
+
+struct GroupNormSumArguments {
   const double* sums;
-  void *dgamma, *dbeta;
-  int64_t instances, groups;
+  void* dgamma;
+  void* dbeta;
+  int64_t planes, groups;
 };
 
 }  // namespace headrace::device
@@ -30,68 +43,84 @@ struct GroupSumArguments {
 
 namespace headrace::device {
 
-// Sums of value(i) over a plane, by the whole block.
-template <class F>
-inline double sum_of_plane(int64_t length, const F& value) {
-  double mine = 0;
-  for (int64_t i = threadIdx.x; i < length; i += kBlockThreads) mine += static_cast<double>(value(i));
-  return Group<kBlockThreads>::combined(mine, Plus());
+// Calls f(plane, elements, place of the first) for each plane, kWidth threads to one; threads without one have none.
+template <int kWidth, class F>
+inline void for_each_plane(int64_t planes, int64_t length, const F& f) {
+  using Threads = Group<kWidth>;
+  for (int64_t begin = blockIdx.x * static_cast<int64_t>(Threads::kCount); begin < planes;
+       begin += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const int64_t plane = begin + Threads::number();
+    f(plane, plane < planes ? length : 0, plane < planes ? plane * length : 0);
+  }
 }
 
-template <class Compute, class T, class Gamma, class Beta>
+// A plane without elements has mean and variance 0.
+template <class Compute, class T, class Gamma, class Beta, int kWidth>
 inline void group_norm(const GroupNormArguments& a) {
-  for (int64_t plane = blockIdx.x; plane < a.planes; plane += gridDim.x) {
-    const T* const x = static_cast<const T*>(a.x) + plane * a.length;
-    T* const to = static_cast<T*>(a.to) + plane * a.length;
-    const auto at = [&](int64_t i) { return numeric_cast<Compute>(x[i]); };
-    const auto n = static_cast<double>(a.length);
-    const auto mean = static_cast<Compute>(a.length == 0 ? 0 : sum_of_plane(a.length, at) / n);
-    const double squares = sum_of_plane(a.length, [&](int64_t i) { return (at(i) - mean) * (at(i) - mean); });
-    const double deviation = std::sqrt((a.length == 0 ? 0 : squares / n) + a.eps);
+  using Threads = Group<kWidth>;
+  const double count = a.length > 0 ? static_cast<double>(a.length) : 1;
+  for_each_plane<kWidth>(a.planes, a.length, [&](int64_t plane, int64_t n, int64_t first) {
+    const auto x = [&](int64_t i) { return numeric_cast<Compute>(static_cast<const T*>(a.x)[first + i]); };
+    Compute sum = 0, squares = 0;
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) sum += x(i);
+    const auto mean = static_cast<Compute>(Threads::combined(static_cast<double>(sum), Plus()) / count);
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) squares += (x(i) - mean) * (x(i) - mean);
+    const double variance = Threads::combined(static_cast<double>(squares), Plus()) / count;
+    if (plane >= a.planes) return;
+    const double deviation = std::sqrt(variance + a.eps);
     const int64_t group = plane % a.groups;
-    const auto gamma = numeric_cast<double>(static_cast<const Gamma*>(a.gamma)[group]);
+    const auto gamma = numeric_cast<Compute>(static_cast<const Gamma*>(a.gamma)[group]);
     const auto beta = numeric_cast<Compute>(static_cast<const Beta*>(a.beta)[group]);
-    const auto scale = static_cast<Compute>(gamma / deviation);
-    for (int64_t i = threadIdx.x; i < a.length; i += kBlockThreads)
-      to[i] = numeric_cast<T>((at(i) - mean) * scale + beta);
-    if (threadIdx.x != 0) continue;
+    const auto scale = static_cast<Compute>(static_cast<double>(gamma) / deviation);
+    for (int64_t i = Threads::lane(); i < n; i += kWidth)
+      static_cast<T*>(a.y)[first + i] = numeric_cast<T>((x(i) - mean) * scale + beta);
+    if (Threads::lane() != 0) return;
     static_cast<T*>(a.mean)[plane] = numeric_cast<T>(mean);
     static_cast<T*>(a.deviation)[plane] = numeric_cast<T>(static_cast<Compute>(deviation));
-  }
+  });
 }
 
-template <class Compute, class T, class Gamma, class Head, class Mean, class Deviation>
-inline void group_norm_gradient(const GroupNormArguments& a) {
-  for (int64_t plane = blockIdx.x; plane < a.planes; plane += gridDim.x) {
-    const T* const x = static_cast<const T*>(a.x) + plane * a.length;
-    const Head* const heads = static_cast<const Head*>(a.dy) + plane * a.length;
-    T* const to = static_cast<T*>(a.to) + plane * a.length;
-    const auto mean = numeric_cast<Compute>(static_cast<const Mean*>(a.mean)[plane]);
-    const auto centered = [&](int64_t i) { return numeric_cast<Compute>(x[i]) - mean; };
-    const auto dy = [&](int64_t i) { return numeric_cast<Compute>(heads[i]); };
-    const double inverse = 1 / numeric_cast<double>(static_cast<const Deviation*>(a.deviation)[plane]);
-    const auto gamma = numeric_cast<double>(static_cast<const Gamma*>(a.gamma)[plane % a.groups]);
-    const double sum = sum_of_plane(a.length, dy);
-    const double products = sum_of_plane(a.length, [&](int64_t i) { return dy(i) * centered(i); });
-    const auto n = static_cast<double>(a.length);
-    const auto scale = static_cast<Compute>(gamma * inverse), level = static_cast<Compute>(sum / n),
-               slope = static_cast<Compute>(products * inverse * inverse / n);
-    for (int64_t i = threadIdx.x; i < a.length; i += kBlockThreads)
-      to[i] = numeric_cast<T>((dy(i) - level - slope * centered(i)) * scale);
-    if (threadIdx.x != 0) continue;
+// With z = (x - mean) / deviation: dx = gamma / deviation * (dy - mean(dy) - z * mean(dy * z)).
+template <class Compute, class T, class Gamma, class Mean, class Deviation, int kWidth>
+inline void group_norm_gradient(const GroupNormGradientArguments& a) {
+  using Threads = Group<kWidth>;
+  for_each_plane<kWidth>(a.planes, a.length, [&](int64_t plane, int64_t n, int64_t first) {
+    const int64_t own = plane < a.planes ? plane : 0;
+    const auto mean = numeric_cast<Compute>(static_cast<const Mean*>(a.mean)[own]);
+    const auto deviation = numeric_cast<Compute>(static_cast<const Deviation*>(a.deviation)[own]);
+    const double inverse = 1 / static_cast<double>(deviation), count = static_cast<double>(a.length);
+    const auto dy = [&](int64_t i) { return numeric_cast<Compute>(static_cast<const T*>(a.dy)[first + i]); };
+    const auto centered = [&](int64_t i) {
+      return numeric_cast<Compute>(static_cast<const T*>(a.x)[first + i]) - mean;
+    };
+    Compute mine = 0, mine_products = 0;
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) {
+      mine += dy(i);
+      mine_products += dy(i) * centered(i);
+    }
+    const double sum = Threads::combined(static_cast<double>(mine), Plus());
+    const double products = Threads::combined(static_cast<double>(mine_products), Plus());
+    if (plane >= a.planes) return;
+    const auto gamma = numeric_cast<Compute>(static_cast<const Gamma*>(a.gamma)[plane % a.groups]);
+    const auto scale = static_cast<Compute>(static_cast<double>(gamma) * inverse);
+    const auto level = static_cast<Compute>(sum / count);
+    const auto slope = static_cast<Compute>(products * inverse * inverse / count);
+    for (int64_t i = Threads::lane(); i < n; i += kWidth)
+      static_cast<T*>(a.dx)[first + i] = numeric_cast<T>(scale * (dy(i) - level - centered(i) * slope));
+    if (Threads::lane() != 0) return;
     a.sums[2 * plane] = products * inverse;
     a.sums[2 * plane + 1] = sum;
-  }
+  });
 }
 
 template <class Gamma>
-inline void group_norm_sums(const GroupSumArguments& a) {
+inline void group_norm_sums(const GroupNormSumArguments& a) {
   for (int64_t group = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; group < a.groups;
        group += gridDim.x * static_cast<int64_t>(blockDim.x)) {
     double dgamma = 0, dbeta = 0;
-    for (int64_t i = 0; i < a.instances; ++i) {
-      dgamma += a.sums[2 * (i * a.groups + group)];
-      dbeta += a.sums[2 * (i * a.groups + group) + 1];
+    for (int64_t plane = group; plane < a.planes; plane += a.groups) {
+      dgamma += a.sums[2 * plane];
+      dbeta += a.sums[2 * plane + 1];
     }
     static_cast<Gamma*>(a.dgamma)[group] = numeric_cast<Gamma>(dgamma);
     static_cast<Gamma*>(a.dbeta)[group] = numeric_cast<Gamma>(dbeta);

@@ -48,7 +48,7 @@ struct LayerNormSumArguments {
 #include <cmath>
 #include <limits>
 
-#include "op/device/group.cuh"
+#include "op/device/row.cuh"
 
 namespace headrace::device {
 
@@ -58,21 +58,24 @@ struct Moments {
   Compute center, scale;
 };
 
-// Of a row, which every thread of the group gets. at(i) is element i.
-template <class Compute, class Threads, int kWidth, class At>
-inline Moments<Compute> moments_of(int64_t n, double eps, const At& at) {
+// Of a row, which every thread of the group gets. value_of() makes elements of what the row holds.
+template <class Compute, class Threads, class Elements, class ValueOf>
+inline Moments<Compute> moments_of(const Elements& row, int64_t n, double eps, const ValueOf& value_of) {
   Compute mine = 0;
-  for (int64_t i = Threads::lane(); i < n; i += kWidth) mine += at(i);
+  row.each([&](int64_t, const auto& held) { mine += value_of(held); });
   const double mean = Threads::combined(static_cast<double>(mine), Plus()) / static_cast<double>(n);
   const auto center = static_cast<Compute>(mean);
   Compute squares = 0;
-  for (int64_t i = Threads::lane(); i < n; i += kWidth) squares += (at(i) - center) * (at(i) - center);
+  row.each([&](int64_t, const auto& held) {
+    const Compute off = value_of(held) - center;
+    squares += off * off;
+  });
   const double variance = Threads::combined(static_cast<double>(squares), Plus()) / static_cast<double>(n);
   const double deviation = std::sqrt(variance + eps);
   return {mean, deviation, center, static_cast<Compute>(1 / deviation)};
 }
 
-template <class Compute, class T, class Gamma, class Beta, int kWidth>
+template <class Compute, class T, class Gamma, class Beta, int kWidth, int kHeld>
 inline void layer_norm(const LayerNormArguments& a) {
   using Threads = Group<kWidth>;
   for (int64_t begin = blockIdx.x * static_cast<int64_t>(Threads::kCount); begin < a.rows;
@@ -83,44 +86,51 @@ inline void layer_norm(const LayerNormArguments& a) {
     const int64_t first = has_row ? row / a.inner * a.length * a.inner + row % a.inner : 0;
     const T* const x = static_cast<const T*>(a.x) + first;
     const auto at = [&](int64_t i) { return numeric_cast<Compute>(x[i * a.inner]); };
-    const Moments<Compute> m = moments_of<Compute, Threads, kWidth>(n, a.eps, at);
-    for (int64_t i = Threads::lane(); i < n; i += kWidth) {
+    const Row<Threads, kHeld, Compute, decltype(at)> elements(n, at);
+    const auto m = moments_of<Compute, Threads>(elements, n, a.eps, [](Compute value) { return value; });
+    elements.each([&](int64_t i, Compute value) {
       const auto gamma = numeric_cast<Compute>(static_cast<const Gamma*>(a.gamma)[i]);
       const auto beta = numeric_cast<Compute>(static_cast<const Beta*>(a.beta)[i]);
-      static_cast<T*>(a.y)[first + i * a.inner] = numeric_cast<T>((at(i) - m.center) * m.scale * gamma + beta);
-    }
+      static_cast<T*>(a.y)[first + i * a.inner] = numeric_cast<T>((value - m.center) * m.scale * gamma + beta);
+    });
     if (!has_row || !a.mean || Threads::lane() != 0) continue;
     static_cast<T*>(a.mean)[row] = numeric_cast<T>(static_cast<Compute>(m.mean));
     static_cast<T*>(a.deviation)[row] = numeric_cast<T>(static_cast<Compute>(m.deviation));
   }
 }
 
+template <class Compute>
+struct NormSlope {
+  Compute x, g;
+};
+
 // With z = (x - mean) / deviation and g = dy * gamma: dx = (g - mean(g) - z * mean(g * z)) / deviation.
-template <class Compute, class Head, class T, class Parameter, int kWidth>
+template <class Compute, class Head, class T, class Parameter, int kWidth, int kHeld>
 inline void layer_norm_gradient(const LayerNormGradientArguments& a) {
   using Threads = Group<kWidth>;
   for (int64_t begin = blockIdx.x * static_cast<int64_t>(Threads::kCount); begin < a.rows;
        begin += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
     const int64_t row = begin + Threads::number();
     const int64_t n = row < a.rows ? a.length : 0, first = row < a.rows ? row * a.length : 0;
-    const auto x = [&](int64_t i) { return numeric_cast<Compute>(static_cast<const T*>(a.x)[first + i]); };
-    const auto g = [&](int64_t i) {
-      return numeric_cast<Compute>(static_cast<const Head*>(a.dy)[first + i]) *
-             numeric_cast<Compute>(static_cast<const Parameter*>(a.gamma)[i]);
+    const auto at = [&](int64_t i) {
+      return NormSlope<Compute>{numeric_cast<Compute>(static_cast<const T*>(a.x)[first + i]),
+                                numeric_cast<Compute>(static_cast<const Head*>(a.dy)[first + i]) *
+                                    numeric_cast<Compute>(static_cast<const Parameter*>(a.gamma)[i])};
     };
-    const Moments<Compute> m = moments_of<Compute, Threads, kWidth>(n, a.eps, x);
+    const Row<Threads, kHeld, NormSlope<Compute>, decltype(at)> elements(n, at);
+    const auto m = moments_of<Compute, Threads>(elements, n, a.eps, [](NormSlope<Compute> s) { return s.x; });
     Compute sum = 0, dot = 0;
-    for (int64_t i = Threads::lane(); i < n; i += kWidth) {
-      sum += g(i);
-      dot += g(i) * ((x(i) - m.center) * m.scale);
-    }
+    elements.each([&](int64_t, NormSlope<Compute> s) {
+      sum += s.g;
+      dot += s.g * ((s.x - m.center) * m.scale);
+    });
     const auto count = static_cast<double>(n);
     const auto mean_g = static_cast<Compute>(Threads::combined(static_cast<double>(sum), Plus()) / count);
     const auto mean_gz = static_cast<Compute>(Threads::combined(static_cast<double>(dot), Plus()) / count);
-    for (int64_t i = Threads::lane(); i < n; i += kWidth) {
-      const Compute z = (x(i) - m.center) * m.scale;
-      static_cast<T*>(a.dx)[first + i] = numeric_cast<T>((g(i) - mean_g - z * mean_gz) * m.scale);
-    }
+    elements.each([&](int64_t i, NormSlope<Compute> s) {
+      const Compute z = (s.x - m.center) * m.scale;
+      static_cast<T*>(a.dx)[first + i] = numeric_cast<T>((s.g - mean_g - z * mean_gz) * m.scale);
+    });
     if (n == 0 || !a.moments || Threads::lane() != 0) continue;
     static_cast<Compute*>(a.moments)[2 * row] = m.center;
     static_cast<Compute*>(a.moments)[2 * row + 1] = m.scale;

@@ -34,11 +34,12 @@ void layer_norm_cuda(KernelContext& c, const AxisSpace& space, double eps) {
                                              space.length,
                                              space.inner,
                                              eps};
-  launch_cuda({kHeader,
-               fmt::format("layer_norm<{}, {}, {}, {}, {}>", compute_of(x.dtype), element_name(x.dtype),
-                           element_name(c.input(1).dtype), element_name(c.input(2).dtype), width.threads),
-               "LayerNormArguments"},
-              width.grid(rows), arguments);
+  launch_cuda(
+      {kHeader,
+       fmt::format("layer_norm<{}, {}, {}, {}, {}, {}>", compute_of(x.dtype), element_name(x.dtype),
+                   element_name(c.input(1).dtype), element_name(c.input(2).dtype), width.threads, width.held(1)),
+       "LayerNormArguments"},
+      width.grid(rows), arguments);
 }
 
 void parameter_gradients(KernelContext& c, const void* moments, int64_t rows, int64_t length) {
@@ -73,8 +74,8 @@ void layer_norm_gradient_cuda(KernelContext& c, double eps) {
     const device::LayerNormGradientArguments arguments{dy.data, x.data, gamma.data, c.output(0).data,
                                                        moments, rows,   length,     eps};
     launch_cuda({kHeader,
-                 fmt::format("layer_norm_gradient<{}, {}, {}, {}, {}>", compute_of(x.dtype), element_name(dy.dtype),
-                             element_name(x.dtype), element_name(gamma.dtype), width.threads),
+                 fmt::format("layer_norm_gradient<{}, {}, {}, {}, {}, {}>", compute_of(x.dtype), element_name(dy.dtype),
+                             element_name(x.dtype), element_name(gamma.dtype), width.threads, width.held(2)),
                  "LayerNormGradientArguments"},
                 width.grid(rows), arguments);
   }

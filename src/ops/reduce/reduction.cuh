@@ -80,10 +80,31 @@ inline void load_inputs(const ReductionArguments<Reduce>& a, const int64_t* offs
   }
 }
 
+constexpr int kAtOnce = 4;  // elements whose loads are under way together
+
+// Elements first, first + kWidth, ... of a result's, one after the other.
+template <int kCount, int kWidth, class Reduce>
+inline void combine_elements(const ReductionArguments<Reduce>& a, const int64_t* base, int64_t first,
+                             typename Reduce::Held& held) {
+  using Prologue = typename Reduce::Prologue;
+  typename Prologue::Compute values[kCount][Prologue::kOperands];
+#pragma unroll
+  for (int e = 0; e < kCount; ++e) {
+    int64_t offsets[Reduce::kInputs];
+    for (int k = 0; k < Reduce::kInputs; ++k) offsets[k] = base[k];
+    add_offsets<Reduce::kInputs, Reduce::kReduced>(first + e * kWidth, a.reduced_extents, a.reduced_strides, offsets);
+    load_inputs<0>(a, offsets, values[e]);
+  }
+#pragma unroll
+  for (int e = 0; e < kCount; ++e) {
+    Prologue::run(a.parameters, values[e]);
+    held = Combined<Reduce::kCombine>()(held, numeric_cast<typename Reduce::Held>(values[e][Reduce::kInputs]));
+  }
+}
+
 // kWidth threads to a result, see Group. Each combines every kWidth-th element, then they combine what they have.
 template <class Reduce, int kWidth, bool kAcross>
 inline void reduce(const ReductionArguments<Reduce>& a) {
-  using Prologue = typename Reduce::Prologue;
   using Epilogue = typename Reduce::Epilogue;
   using Held = typename Reduce::Held;
   using Threads = Group<kWidth, kAcross>;
@@ -98,15 +119,9 @@ inline void reduce(const ReductionArguments<Reduce>& a) {
       add_offsets<Reduce::kInputs, Reduce::kKept>(result / a.chunks, a.kept_extents, a.kept_strides, base);
       const int64_t begin = result % a.chunks * a.chunk;
       const int64_t end = begin + a.chunk < a.elements ? begin + a.chunk : a.elements;
-      for (int64_t i = begin + Threads::lane(); i < end; i += kWidth) {
-        int64_t offsets[Reduce::kInputs];
-        for (int k = 0; k < Reduce::kInputs; ++k) offsets[k] = base[k];
-        add_offsets<Reduce::kInputs, Reduce::kReduced>(i, a.reduced_extents, a.reduced_strides, offsets);
-        typename Prologue::Compute values[Prologue::kOperands];
-        load_inputs<0>(a, offsets, values);
-        Prologue::run(a.parameters, values);
-        held = combine(held, numeric_cast<Held>(values[Reduce::kInputs]));
-      }
+      int64_t i = begin + Threads::lane();
+      for (; i + (kAtOnce - 1) * kWidth < end; i += kAtOnce * kWidth) combine_elements<kAtOnce, kWidth>(a, base, i, held);
+      for (; i < end; i += kWidth) combine_elements<1, kWidth>(a, base, i, held);
     }
     held = Threads::combined(held, combine);
     if (result >= results || Threads::lane() != 0) continue;

@@ -20,7 +20,7 @@ constexpr int kLanesAcross = 8;        // threads to a result where neighbours b
 constexpr int64_t kShort = 16;         // so few elements are one thread's
 constexpr int64_t kFewResults = 1024;  // so many keep a GPU busy without cutting what goes into one
 constexpr int64_t kLeastChunk = 4096;
-constexpr int64_t kMostChunks = 256;
+constexpr int64_t kMostChunks = 1024;
 
 // Dimensions of one kind, neighbours that all operands walk through evenly being one.
 struct Dimensions {

@@ -5,10 +5,15 @@
 
 namespace headrace::device {
 
+constexpr int kScanItems = 8;  // of a thread at a time
+
+// Elements count from where sums begin.
 struct ScanArguments {
   const void* from;
   void* to;
-  int64_t rows, length, inner, reverse;
+  void* totals;  // of each chunk of each row, in the type of sums; null where rows are not cut
+  int64_t rows, length, inner;
+  int64_t chunks, chunk;  // of a row, elements of one
 };
 
 }  // namespace headrace::device
@@ -18,35 +23,109 @@ struct ScanArguments {
 
 namespace headrace::device {
 
-// kThreads, one or a block, share out a row, each a stretch of it: its sum, then, with what is before it, its results.
-template <class T, class Sum, int kThreads>
-inline void running_sums(const ScanArguments& a) {
-  const int64_t part = (a.length + kThreads - 1) / kThreads;
-  const int lane = kThreads == 1 ? 0 : threadIdx.x;
-  const int64_t step = kThreads == 1 ? gridDim.x * static_cast<int64_t>(blockDim.x) : gridDim.x;
-  const int64_t first = kThreads == 1 ? blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x : blockIdx.x;
-  const int64_t begin = lane * part < a.length ? lane * part : a.length,
-                end = begin + part < a.length ? begin + part : a.length;
-  for (int64_t row = first; row < a.rows; row += step) {
-    const int64_t base = row / a.inner * a.length * a.inner + row % a.inner;
-    const auto place = [&](int64_t i) { return base + (a.reverse ? a.length - 1 - i : i) * a.inner; };
-    const auto term = [&](int64_t i) { return static_cast<Sum>(static_cast<const T*>(a.from)[place(i)]); };
-    Sum sum{};
-    if constexpr (kThreads > 1) {
-      __shared__ Sum sums[kThreads];
-      Sum mine{};
-      for (int64_t i = begin; i < end; ++i) mine = static_cast<Sum>(mine + term(i));
-      __syncthreads();
-      sums[lane] = mine;
-      __syncthreads();
-      for (int before = 0; before < lane; ++before) sum = static_cast<Sum>(sum + sums[before]);
+template <class T>
+using ScanSum = std::conditional_t<is_real<T>, double, uint64_t>;  // integers wrap
+
+template <class T>
+inline ScanSum<T> scan_term(T x) {
+  if constexpr (is_real<T>)
+    return numeric_cast<double>(x);
+  else
+    return static_cast<uint64_t>(x);
+}
+
+// A chunk of a row: where it begins and ends, and where its elements lie.
+template <bool kReverse>
+struct ScanChunk {
+  int64_t row, begin, end, first, step;
+
+  ScanChunk(const ScanArguments& a, int64_t piece) : row(piece / a.chunks), begin(piece % a.chunks * a.chunk) {
+    end = begin + a.chunk < a.length ? begin + a.chunk : a.length;
+    first = row / a.inner * a.length * a.inner + row % a.inner;
+    step = a.inner;
+    if (row >= a.rows) end = begin;
+    if constexpr (kReverse) {
+      first += (a.length - 1) * a.inner;
+      step = -a.inner;
     }
-    for (int64_t i = begin; i < end; ++i) {
-      sum = static_cast<Sum>(sum + term(i));
-      if constexpr (std::is_same_v<T, bool>)
-        static_cast<T*>(a.to)[place(i)] = sum != 0;
-      else
-        static_cast<T*>(a.to)[place(i)] = numeric_cast<T>(sum);
+  }
+  int64_t place(int64_t i) const { return first + i * step; }
+};
+
+// kWidth threads to a chunk, see Group.
+template <class T, bool kReverse, int kWidth>
+inline void scan_totals(const ScanArguments& a) {
+  using Threads = Group<kWidth>;
+  for (int64_t piece = blockIdx.x * static_cast<int64_t>(Threads::kCount); piece < a.rows * a.chunks;
+       piece += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const ScanChunk<kReverse> chunk(a, piece + Threads::number());
+    ScanSum<T> sum{};
+    for (int64_t i = chunk.begin + Threads::lane(); i < chunk.end; i += kWidth)
+      sum += scan_term(static_cast<const T*>(a.from)[chunk.place(i)]);
+    sum = Threads::combined(sum, Plus());
+    if (chunk.row < a.rows && Threads::lane() == 0) static_cast<ScanSum<T>*>(a.totals)[piece + Threads::number()] = sum;
+  }
+}
+
+// The sum of the values of the threads before this one in its group, and of all of the group.
+template <int kWidth, class Sum>
+inline Sum sum_before(Sum mine, Sum& all) {
+  if constexpr (kWidth == 1) {
+    all = mine;
+    return Sum{};
+  } else {
+    __shared__ Sum sums[kBlockThreads];
+    const int lane = threadIdx.x % kWidth;
+    Sum* const own = sums + threadIdx.x - lane;
+    own[lane] = mine;
+    for (int step = 1; step < kWidth; step *= 2) {
+      __syncthreads();
+      const Sum other = lane >= step ? own[lane - step] : Sum{};
+      __syncthreads();
+      own[lane] += other;
+    }
+    __syncthreads();
+    all = own[kWidth - 1];
+    const Sum before = lane > 0 ? own[lane - 1] : Sum{};
+    __syncthreads();
+    return before;
+  }
+}
+
+template <class T, bool kReverse, int kWidth>
+inline void scan(const ScanArguments& a) {
+  using Threads = Group<kWidth>;
+  using Sum = ScanSum<T>;
+  constexpr int kTile = kWidth * kScanItems;  // elements that a group sums at a time
+  // Padded, so that threads that each walk through their own meet different banks.
+  constexpr int kAll = kBlockThreads * kScanItems;
+  __shared__ T tile[kAll + kAll / 32];
+  const int own = Threads::number() * kTile, mine = threadIdx.x * kScanItems;
+  const auto at = [](int i) { return i + i / 32; };
+  for (int64_t piece = blockIdx.x * static_cast<int64_t>(Threads::kCount); piece < a.rows * a.chunks;
+       piece += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const ScanChunk<kReverse> chunk(a, piece + Threads::number());
+    Sum start{};
+    if (a.totals && chunk.row < a.rows)
+      for (int64_t c = chunk.row * a.chunks; c < piece + Threads::number(); ++c)
+        start += static_cast<const Sum*>(a.totals)[c];
+    for (int64_t done = 0; done < a.chunk; done += kTile) {  // for all groups of the block alike
+      const int64_t first = chunk.begin + done;
+      for (int i = Threads::lane(); i < kTile; i += kWidth)
+        tile[at(own + i)] = first + i < chunk.end ? static_cast<const T*>(a.from)[chunk.place(first + i)] : T{};
+      __syncthreads();
+      Sum sums[kScanItems], sum{};
+#pragma unroll
+      for (int i = 0; i < kScanItems; ++i) sums[i] = sum += scan_term(tile[at(mine + i)]);
+      Sum all;
+      const Sum before = start + sum_before<kWidth>(sum, all);
+#pragma unroll
+      for (int i = 0; i < kScanItems; ++i) tile[at(mine + i)] = numeric_cast<T>(before + sums[i]);
+      start += all;
+      __syncthreads();
+      for (int i = Threads::lane(); i < kTile && first + i < chunk.end; i += kWidth)
+        static_cast<T*>(a.to)[chunk.place(first + i)] = tile[at(own + i)];
+      __syncthreads();
     }
   }
 }

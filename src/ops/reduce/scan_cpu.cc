@@ -132,8 +132,7 @@ void scan_columns(const T* x, T* y, const AxisSpace& space, bool reverse) {
   });
 }
 
-void cumulative_sum_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, bool reverse,
-                            const Tensor& output) {
+void scan_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, bool reverse, const Tensor& output) {
   if (input.size == 0) return;
   dispatch(input.dtype, [&]<class T>() {
     if (space.inner == 1)
@@ -145,6 +144,6 @@ void cumulative_sum_on_host(KernelContext&, const Tensor& input, const AxisSpace
 
 }  // namespace
 
-const decltype(cumulative_sum) cumulative_sum{"cumulative_sum", cumulative_sum_on_host};
+const decltype(cumulative_sum) cumulative_sum{"cumulative_sum", scan_on_host};
 
 }  // namespace headrace

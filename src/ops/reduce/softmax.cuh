@@ -20,7 +20,7 @@ struct SoftmaxArguments {
 #include <cmath>
 #include <limits>
 
-#include "op/device/group.cuh"
+#include "op/device/row.cuh"
 
 namespace headrace::device {
 
@@ -43,8 +43,19 @@ inline void for_each_row(const SoftmaxArguments& a, const F& f) {
   }
 }
 
+// What takes no part is zero.
+template <class Threads, class Out>
+inline void clear_behind(Out* to, int64_t n, const SoftmaxArguments& a) {
+  for (int64_t i = n + Threads::lane(); i < a.length; i += Threads::kThreads) to[i * a.inner] = numeric_cast<Out>(0);
+}
+
+template <class Compute>
+struct Slope {
+  Compute dy, y;
+};
+
 // Sums of one thread in what it computes in, those of all threads in double.
-template <class Compute, class In, class Out, class Length, bool kLog, int kWidth>
+template <class Compute, class In, class Out, class Length, bool kLog, int kWidth, int kHeld>
 inline void softmax(const SoftmaxArguments& a) {
   using Threads = Group<kWidth>;
   const auto scale = static_cast<Compute>(a.scale);
@@ -52,22 +63,22 @@ inline void softmax(const SoftmaxArguments& a) {
     const In* const x = static_cast<const In*>(a.x) + first;
     Out* const to = static_cast<Out*>(a.to) + first;
     const auto scaled = [&](int64_t i) { return numeric_cast<Compute>(x[i * a.inner]) * scale; };
+    const Row<Threads, kHeld, Compute, decltype(scaled)> row(n, scaled);
     Compute top = -std::numeric_limits<Compute>::infinity();
-    for (int64_t i = Threads::lane(); i < n; i += kWidth) top = Larger()(top, scaled(i));
+    row.each([&](int64_t, Compute value) { top = Larger()(top, value); });
     top = Threads::combined(top, Larger());
     Compute mine = 0;
-    for (int64_t i = Threads::lane(); i < n; i += kWidth) mine += std::exp(scaled(i) - top);
+    row.each([&](int64_t, Compute value) { mine += std::exp(value - top); });
     const double sum = Threads::combined(static_cast<double>(mine), Plus());
     const Compute last = kLog ? static_cast<Compute>(std::log(sum)) : Compute{1} / static_cast<Compute>(sum);
-    for (int64_t i = Threads::lane(); has_row && i < a.length; i += kWidth) {
-      Compute result = 0;
-      if (i < n) result = kLog ? scaled(i) - top - last : std::exp(scaled(i) - top) * last;
-      to[i * a.inner] = numeric_cast<Out>(result);
-    }
+    row.each([&](int64_t i, Compute value) {
+      to[i * a.inner] = numeric_cast<Out>(kLog ? value - top - last : std::exp(value - top) * last);
+    });
+    if (has_row) clear_behind<Threads>(to, n, a);
   });
 }
 
-template <class Compute, class Head, class In, class Out, class Length, bool kLog, int kWidth>
+template <class Compute, class Head, class In, class Out, class Length, bool kLog, int kWidth, int kHeld>
 inline void softmax_gradient(const SoftmaxArguments& a) {
   using Threads = Group<kWidth>;
   const auto scale = static_cast<Compute>(a.scale);
@@ -75,16 +86,18 @@ inline void softmax_gradient(const SoftmaxArguments& a) {
     const Head* const dys = static_cast<const Head*>(a.x) + first;
     const In* const ys = static_cast<const In*>(a.y) + first;
     Out* const to = static_cast<Out*>(a.to) + first;
-    const auto dy = [&](int64_t i) { return numeric_cast<Compute>(dys[i * a.inner]); };
-    const auto y = [&](int64_t i) { return numeric_cast<Compute>(ys[i * a.inner]); };
+    const auto at = [&](int64_t i) {
+      return Slope<Compute>{numeric_cast<Compute>(dys[i * a.inner]), numeric_cast<Compute>(ys[i * a.inner])};
+    };
+    const Row<Threads, kHeld, Slope<Compute>, decltype(at)> row(n, at);
     Compute mine = 0;
-    for (int64_t i = Threads::lane(); i < n; i += kWidth) mine += kLog ? dy(i) : dy(i) * y(i);
+    row.each([&](int64_t, Slope<Compute> s) { mine += kLog ? s.dy : s.dy * s.y; });
     const auto sum = static_cast<Compute>(Threads::combined(static_cast<double>(mine), Plus()));
-    for (int64_t i = Threads::lane(); has_row && i < a.length; i += kWidth) {
-      Compute result = 0;
-      if (i < n) result = kLog ? scale * (dy(i) - std::exp(y(i)) * sum) : scale * y(i) * (dy(i) - sum);
-      to[i * a.inner] = numeric_cast<Out>(result);
-    }
+    row.each([&](int64_t i, Slope<Compute> s) {
+      const Compute dx = kLog ? scale * (s.dy - std::exp(s.y) * sum) : scale * s.y * (s.dy - sum);
+      to[i * a.inner] = numeric_cast<Out>(dx);
+    });
+    if (has_row) clear_behind<Threads>(to, n, a);
   });
 }
 

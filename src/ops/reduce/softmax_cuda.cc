@@ -41,7 +41,8 @@ void launch_softmax(KernelContext& c, const char* function, size_t arrays, Softm
   types += ", " + element_name(to.dtype);
   types += ", " + element_name(has_lengths ? c.input(arrays).dtype : DType::kInt64);
   launch_cuda({"ops/reduce/softmax.cuh",
-               fmt::format("{}<{}, {}, {}>", function, types, kind == SoftmaxKind::kLogSoftmax, width.threads),
+               fmt::format("{}<{}, {}, {}, {}>", function, types, kind == SoftmaxKind::kLogSoftmax, width.threads,
+                           width.held(arrays)),
                "SoftmaxArguments"},
               width.grid(arguments.rows), arguments);
 }

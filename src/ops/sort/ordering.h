@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// Parts of kernels; tensors are packed. NaN counts as the largest value; positions of equal values ascend.
+// NaN counts as the largest value; positions of equal values ascend.
 extern const KernelPartOf<void(KernelContext& context, const Tensor& input, const AxisSpace& space, bool ascending,
                                const Tensor& output)>
     sort_values;
@@ -18,6 +18,6 @@ extern const KernelPartOf<void(KernelContext& context, const Tensor& input, cons
 // 1 where an element is among the first k, else 0.
 extern const KernelPartOf<void(KernelContext& context, const Tensor& input, const AxisSpace& space, int64_t k,
                                bool ascending, const Tensor& mask)>
-    mark_first_of_rows;
+    mark_first;
 
 }  // namespace headrace

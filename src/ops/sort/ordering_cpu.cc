@@ -173,8 +173,8 @@ void select_on_host(KernelContext&, const Tensor& input, const AxisSpace& space,
   });
 }
 
-void mark_rows_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, int64_t k, bool ascending,
-                       const Tensor& mask) {
+void mark_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, int64_t k, bool ascending,
+                  const Tensor& mask) {
   const ComputeType type = compute_type_of(input.dtype);
   const RowArray in{input, type, space.length}, out{mask, type, space.length};
   with_type(type, [&]<class T>(T) {
@@ -192,6 +192,6 @@ void mark_rows_on_host(KernelContext&, const Tensor& input, const AxisSpace& spa
 
 const decltype(sort_values) sort_values{"sort_values", sort_on_host};
 const decltype(select_first) select_first{"select_first", select_on_host};
-const decltype(mark_first_of_rows) mark_first_of_rows{"mark_first_of_rows", mark_rows_on_host};
+const decltype(mark_first) mark_first{"mark_first", mark_on_host};
 
 }  // namespace headrace

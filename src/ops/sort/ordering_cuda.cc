@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
+#include "base/check.h"
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
 #include "ops/creation/creation.h"
@@ -12,78 +14,125 @@
 namespace headrace {
 namespace {
 
-constexpr unsigned kOrderThreads = 256;                        // as in op/device/group.cuh
-constexpr int64_t kOrderSegment = int64_t{2} * kOrderThreads;  // as in ordering.cuh
+using device::kSortItems;
+using device::kSortTile;
+using device::Ordered;
 
-// The order of the rows of an array, in workspace.
-class Order {
+// One call: passes, of which the last gives `result`.
+class Ordering {
  public:
-  Order(KernelContext& c, const Tensor& from, const AxisSpace& space, int64_t k, bool ascending, bool one_zero = true) {
-    const int64_t rows = space.outer * space.inner;
-    const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(space.length, 2))));
-    arguments_ = {.from = from.data,
-                  .keys = c.workspace<uint64_t>(rows * padded),
-                  .positions = c.workspace<int64_t>(rows * padded),
-                  .rows = rows,
-                  .length = space.length,
-                  .inner = space.inner,
-                  .padded = padded,
-                  .k = k,
-                  .flip = ascending ? 0 : ~uint64_t{0}};
-    const int64_t size = rows * padded;
-    launch(fmt::format("make_keys<{}, {}>", element_name(from.dtype), one_zero), size);
-    launch("order_near<true>", size / 2);
-    for (int64_t width = 2 * kOrderSegment; width <= padded; width *= 2) {
-      arguments_.width = width;
-      for (int64_t stride = width / 2; stride >= kOrderSegment; stride /= 2) {
-        arguments_.stride = stride;
-        launch("order_far", size / 2);
-      }
-      launch("order_near<false>", size / 2);
-    }
+  Ordering(KernelContext& context, const Tensor& input, const AxisSpace& space, int64_t kept, bool ascending,
+           Ordered result)
+      : context_(context), dtype_(input.dtype), result_(result), has_places_(result != Ordered::kValues) {
+    check(space.length <= int64_t{UINT32_MAX}, ErrorKind::kValue, "{}: {} elements along the axis are too many",
+          context.name(), space.length);
+    arguments_.from = input.data;
+    arguments_.rows = space.outer * space.inner;
+    arguments_.length = arguments_.count = space.length;
+    arguments_.inner = space.inner;
+    arguments_.kept = kept;
+    arguments_.flip = ascending ? 0 : ~uint64_t{0};
   }
 
-  void write(const std::string& function, const Tensor& to) {
-    arguments_.to = to.data;
-    launch(function, arguments_.rows * arguments_.k);
+  void write_values(const Tensor* values) {
+    if (values) arguments_.values = values->data;
+  }
+  void write_positions(const Tensor* positions) {
+    if (!positions) return;
+    arguments_.positions = positions->data;
+    position_ = element_name(positions->dtype);
+  }
+
+  void run() {
+    // A few of each tile are few altogether.
+    const bool narrows = arguments_.kept <= kSortTile / 4;
+    while (narrows && arguments_.count > kSortTile) sort_tiles(Ordered::kRuns, arguments_.kept);
+    if (arguments_.count <= kSortTile) return sort_tiles(result_, arguments_.kept);
+    sort_tiles(Ordered::kRuns, kSortTile);
+    for (arguments_.width = kSortTile; arguments_.width < arguments_.count; arguments_.width *= 2)
+      merge_runs(2 * arguments_.width < arguments_.count ? Ordered::kRuns : result_);
   }
 
  private:
-  void launch(std::string function, int64_t threads) {
-    launch_cuda({"ops/sort/ordering.cuh", std::move(function), "OrderArguments"},
-                {blocks_for((threads + kOrderThreads - 1) / kOrderThreads), kOrderThreads}, arguments_);
+  void sort_tiles(Ordered to, int64_t kept_of_tile) {
+    const int64_t count = arguments_.count;
+    arguments_.width =
+        std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count))), kSortItems, kSortTile);
+    const int64_t tiles = (count + arguments_.width - 1) / arguments_.width;
+    arguments_.kept_of_tile = kept_of_tile;
+    arguments_.next_count = (tiles - 1) * kept_of_tile + std::min(kept_of_tile, count - (tiles - 1) * arguments_.width);
+    const int64_t at_once = kSortTile / arguments_.width;
+    launch(fmt::format("sort_tiles<{}, {}, {}, {}, static_cast<device::Ordered>({})>", element_name(dtype_), position_,
+                       has_places_, arguments_.keys == nullptr, static_cast<int>(to)),
+           (arguments_.rows * tiles + at_once - 1) / at_once, to == Ordered::kRuns);
   }
 
-  device::OrderArguments arguments_{};
+  void merge_runs(Ordered to) {
+    arguments_.next_count = arguments_.count;
+    const int64_t wanted = to == Ordered::kRuns ? arguments_.count : arguments_.kept;
+    launch(fmt::format("merge_runs<{}, {}, {}, static_cast<device::Ordered>({})>", element_name(dtype_), position_,
+                       has_places_, static_cast<int>(to)),
+           arguments_.rows * ((wanted + kSortTile - 1) / kSortTile), to == Ordered::kRuns);
+  }
+
+  // What the pass leaves as runs, the next one begins with.
+  void launch(const std::string& function, int64_t pieces, bool leaves_runs) {
+    if (leaves_runs && !arguments_.next_keys) {
+      const int64_t room = arguments_.rows * arguments_.next_count;
+      arguments_.next_keys = context_.workspace(static_cast<size_t>(room) * key_size());
+      if (has_places_) arguments_.next_places = context_.workspace<uint32_t>(room);
+    }
+    launch_cuda({"ops/sort/ordering.cuh", function, "OrderingArguments"}, {blocks_for(pieces), device::kSortThreads},
+                arguments_);
+    if (!leaves_runs) return;
+    arguments_.count = arguments_.next_count;
+    void* const keys = const_cast<void*>(std::exchange(arguments_.keys, arguments_.next_keys));
+    auto* const places = const_cast<uint32_t*>(std::exchange(arguments_.places, arguments_.next_places));
+    arguments_.next_keys = keys;
+    arguments_.next_places = places;
+  }
+
+  size_t key_size() const { return item_size(dtype_) == 8 ? sizeof(uint64_t) : sizeof(uint32_t); }
+
+  KernelContext& context_;
+  const DType dtype_;
+  const Ordered result_;
+  const bool has_places_;
+  std::string position_ = "int64_t";
+  device::OrderingArguments arguments_{};
 };
 
-std::string take_function(const Tensor& to) { return fmt::format("take_first<uint{}_t>", 8 * item_size(to.dtype)); }
-
-void sort_values_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, bool ascending,
-                      const Tensor& output) {
-  if (output.size > 0) Order(c, input, space, space.length, ascending, false).write(take_function(output), output);
+void sort_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, bool ascending, const Tensor& output) {
+  if (output.size == 0) return;
+  Ordering ordering(c, input, space, space.length, ascending, Ordered::kValues);
+  ordering.write_values(&output);
+  ordering.run();
 }
 
-void select_first_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, int64_t k, bool ascending,
-                       const Tensor* values, const Tensor* positions) {
-  if (space.outer * space.inner == 0) return;
-  Order order(c, input, space, k, ascending);
-  if (values) order.write(take_function(*values), *values);
-  if (positions) order.write("place_first<" + element_name(positions->dtype) + ">", *positions);
+void select_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, int64_t k, bool ascending,
+                 const Tensor* values, const Tensor* positions) {
+  if (input.size == 0) return;
+  Ordering ordering(c, input, space, k, ascending, Ordered::kFirst);
+  ordering.write_values(values);
+  ordering.write_positions(positions);
+  ordering.run();
 }
 
-void mark_first_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, int64_t k, bool ascending,
-                     const Tensor& mask) {
+void mark_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, int64_t k, bool ascending,
+               const Tensor& mask) {
+  if (input.size == 0) return;
   fill(c, mask, int64_t{0});
-  if (mask.size > 0) Order(c, input, space, k, ascending).write("mark_first<" + element_name(mask.dtype) + ">", mask);
+  Ordering ordering(c, input, space, k, ascending, Ordered::kMask);
+  ordering.write_values(&mask);
+  ordering.run();
 }
 
 }  // namespace
 
 void add_ordering_cuda(KernelTable& table) {
-  table.set_part(sort_values, sort_values_cuda);
-  table.set_part(select_first, select_first_cuda);
-  table.set_part(mark_first_of_rows, mark_first_cuda);
+  table.set_part(sort_values, sort_cuda);
+  table.set_part(select_first, select_cuda);
+  table.set_part(mark_first, mark_cuda);
   table.set_own_kernels({"sort", "argsort", "topk"});
 }
 

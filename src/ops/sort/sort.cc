@@ -191,7 +191,7 @@ void topk_kernel(KernelContext& c, const TopkAttrs& a) {
   const AxisSpace space = space_of(c.name(), c.input(0).shape, a.axis);
   const int64_t k = topk_count(a, space);
   if (c.output(0).size == 0) return;
-  if (a.ret_typ == "mask") return mark_first_of_rows(c, c.input(0), space, k, a.is_ascend, c.output(0));
+  if (a.ret_typ == "mask") return mark_first(c, c.input(0), space, k, a.is_ascend, c.output(0));
   const bool both = a.ret_typ == "both";
   select_first(c, c.input(0), space, k, a.is_ascend, a.ret_typ == "indices" ? nullptr : &c.output(0),
                both                     ? &c.output(1)

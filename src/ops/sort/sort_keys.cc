@@ -1,6 +1,7 @@
 #include "ops/sort/sort_keys.h"
 
 #include <algorithm>
+#include <bit>
 
 #include <hwy/contrib/sort/vqsort.h>
 #include "backend/cpu/parallel.h"

@@ -2,9 +2,11 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "tests/cuda/stand_in/kernel.h"
 #include "tests/cuda/stand_in/machine.h"
@@ -124,6 +126,19 @@ CUresult ctx_enable_peer_access(CUcontext, unsigned) {
   return machine().enter("cuCtxEnablePeerAccess");
 }
 
+CUresult ctx_synchronize() {
+  Context& context = machine().needed("cuCtxSynchronize");
+  if (const CUresult failure = machine().enter("cuCtxSynchronize")) return failure;
+  std::vector<Stream*> streams;
+  {
+    const std::lock_guard guard(context.mutex);
+    streams = context.streams;
+  }
+  for (Stream* const stream : streams)
+    while (!stream->is_idle()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  return machine().is_lost() ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS;
+}
+
 // --- memory ----------------------------------------------------------------------------------------------------------
 
 CUresult mem_alloc(CUdeviceptr* memory, size_t bytes) {
@@ -140,6 +155,13 @@ CUresult mem_free(CUdeviceptr memory) {
   if (!owner) violation("cuMemFree of memory that is no device's");
   owner->memory.release(memory);
   return CUDA_SUCCESS;
+}
+
+CUresult mem_get_info(size_t* free, size_t* total) {
+  const Memory& memory = machine().needed("cuMemGetInfo").memory;
+  *free = memory.free();
+  *total = memory.total();
+  return machine().enter("cuMemGetInfo");
 }
 
 CUresult mem_host_alloc(void** memory, size_t bytes, unsigned) {
@@ -211,7 +233,10 @@ CUresult stream_create(CUstream* stream, unsigned flags, int) {
   if (flags != CU_STREAM_NON_BLOCKING)
     violation("cuStreamCreateWithPriority of a stream that waits for the default one");
   if (const CUresult failure = machine().enter("cuStreamCreateWithPriority")) return failure;
-  *stream = reinterpret_cast<CUstream>(new Stream(context));
+  auto* const made = new Stream(context);
+  const std::lock_guard guard(context.mutex);
+  context.streams.push_back(made);
+  *stream = reinterpret_cast<CUstream>(made);
   return CUDA_SUCCESS;
 }
 
@@ -223,8 +248,7 @@ CUresult stream_query(CUstream stream) {
 
 CUresult event_create(CUevent* event, unsigned flags) {
   machine().needed("cuEventCreate");
-  if (flags != CU_EVENT_DISABLE_TIMING) violation("cuEventCreate of an event that takes the time, which costs");
-  *event = reinterpret_cast<CUevent>(new Event);
+  *event = reinterpret_cast<CUevent>(new Event{.takes_time = (flags & CU_EVENT_DISABLE_TIMING) == 0});
   return machine().enter("cuEventCreate");
 }
 
@@ -241,10 +265,25 @@ CUresult event_record(CUevent handle, CUstream stream) {
     {
       const std::lock_guard guard(event->mutex);
       event->reached = std::max(event->reached, number);
+      event->time = std::chrono::steady_clock::now();
     }
     event->changed.notify_all();
   });
   return CUDA_SUCCESS;
+}
+
+CUresult event_elapsed_time(float* ms, CUevent begin, CUevent end) {
+  machine().needed("cuEventElapsedTime");
+  std::chrono::steady_clock::time_point times[2];
+  for (const int which : {0, 1}) {
+    Event* const event = event_of(which == 0 ? begin : end);
+    const std::lock_guard guard(event->mutex);
+    if (!event->takes_time || event->recorded == 0) violation("cuEventElapsedTime of an event that has no time");
+    if (event->reached < event->recorded) return CUDA_ERROR_NOT_READY;
+    times[which] = event->time;
+  }
+  *ms = std::chrono::duration<float, std::milli>(times[1] - times[0]).count();
+  return machine().enter("cuEventElapsedTime");
 }
 
 CUresult stream_wait_event(CUstream stream, CUevent handle, unsigned) {
@@ -362,8 +401,10 @@ const std::map<std::string, void*> kFunctions = {
     {"cuCtxPopCurrent", address(ctx_pop_current)},
     {"cuCtxGetCurrent", address(ctx_get_current)},
     {"cuCtxEnablePeerAccess", address(ctx_enable_peer_access)},
+    {"cuCtxSynchronize", address(ctx_synchronize)},
     {"cuMemAlloc", address(mem_alloc)},
     {"cuMemFree", address(mem_free)},
+    {"cuMemGetInfo", address(mem_get_info)},
     {"cuMemHostAlloc", address(mem_host_alloc)},
     {"cuMemFreeHost", address(mem_free_host)},
     {"cuMemcpyHtoDAsync", address(memcpy_htod)},
@@ -377,6 +418,7 @@ const std::map<std::string, void*> kFunctions = {
     {"cuLaunchHostFunc", address(launch_host_func)},
     {"cuEventCreate", address(event_create)},
     {"cuEventRecord", address(event_record)},
+    {"cuEventElapsedTime", address(event_elapsed_time)},
     {"cuModuleLoadData", address(module_load_data)},
     {"cuModuleGetFunction", address(module_get_function)},
     {"cuLaunchKernel", address(launch_kernel)},

@@ -81,6 +81,13 @@ std::map<CUdeviceptr, Memory::Block>::iterator Memory::block_of(CUdeviceptr addr
   return after;
 }
 
+size_t Memory::free() const {
+  const std::lock_guard guard(mutex_);
+  size_t taken = 0;
+  for (const auto& [start, block] : blocks_) taken += block.bytes;
+  return bytes_ - taken;
+}
+
 char* Memory::find(CUdeviceptr address, size_t bytes) {
   if (!contains(address)) return nullptr;
   const std::lock_guard guard(mutex_);
@@ -136,7 +143,7 @@ Machine::Machine() : process_(::getpid()) {
   const size_t count = number_from("HEADRACE_STAND_IN_GPUS", 2);
   const size_t bytes = number_from("HEADRACE_STAND_IN_MEMORY", size_t{2} << 30);
   for (size_t device = 0; device < count; ++device)
-    contexts_.push_back(std::unique_ptr<Context>(new Context{static_cast<int>(device), Memory(bytes)}));
+    contexts_.push_back(std::unique_ptr<Context>(new Context{static_cast<int>(device), Memory(bytes), {}, {}}));
 }
 
 Context* Machine::current() const noexcept { return stack.empty() ? nullptr : stack.back(); }

@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,7 @@ class Memory {
   void begin_use(CUdeviceptr address);
   void end_use(CUdeviceptr address);
   size_t total() const noexcept { return bytes_; }
+  size_t free() const;
 
  private:
   struct Block {
@@ -51,16 +53,22 @@ class Memory {
   std::map<CUdeviceptr, Block> blocks_;  // guarded by mutex_
 };
 
+class Stream;
+
 struct Context {
   int device;
   Memory memory;
+  std::mutex mutex;
+  std::vector<Stream*> streams;  // guarded by mutex; they live as long as the process
 };
 
 // A point in a stream, recorded any number of times.
 struct Event {
   std::mutex mutex;
   std::condition_variable changed;
-  uint64_t recorded = 0, reached = 0;  // guarded by mutex
+  uint64_t recorded = 0, reached = 0;  // guarded by mutex, as what follows
+  const bool takes_time;
+  std::chrono::steady_clock::time_point time{};  // when it was reached last
 };
 
 class Stream {

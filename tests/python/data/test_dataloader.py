@@ -17,7 +17,7 @@ from headrace.gluon.data import (
     SimpleDataset,
     batchify,
 )
-from headrace.gluon.data.vision.transforms import Compose, Normalize, ToTensor
+from headrace.gluon.data.vision.transforms import Cast, Compose, Normalize, ToTensor
 
 IMAGES = numpy.random.RandomState(0).randint(0, 256, (50, 6, 5, 3)).astype("uint8")
 LABELS = numpy.arange(50, dtype="int32")
@@ -293,3 +293,39 @@ def test_no_process_is_left_behind():
     for process in processes:
         process.join(5)
         assert process.exitcode == 0
+
+
+@pytest.mark.parametrize("workers", [WORKERS[0], WORKERS[2]])
+@pytest.mark.parametrize("made", [ArrayDataset, lambda *arrays: list(zip(*arrays))], ids=["columns", "items"])
+def test_arrays_stay_on_their_device(at, workers, made):
+    where = at(0)
+    images = nd.array(IMAGES, dtype="uint8", ctx=where)
+    batches = list(DataLoader(made(images, LABELS), 16, **workers))
+    assert [x.context for x, _ in batches] == [where] * 4
+    assert (numpy.concatenate([x.asnumpy() for x, _ in batches]) == IMAGES).all()
+    assert numpy.concatenate([y.asnumpy() for _, y in batches]).tolist() == LABELS.tolist()
+
+
+def test_what_is_written_to_an_array_of_a_device_is_seen(at):
+    images = nd.array(IMAGES, dtype="uint8", ctx=at(0))
+    loader = DataLoader(images, 16)
+    images[:] = 255 - images
+    assert (next(iter(loader)).asnumpy() == 255 - IMAGES[:16]).all()
+
+
+def test_rows_on_a_device_are_found_as_on_the_host(at, mode):
+    vector = (np if mode == "np" else nd).array(numpy.arange(5), dtype="float32", ctx=at(0))
+    (batch,) = DataLoader(SimpleDataset(vector), batch_sampler=[[-1, 3]])
+    assert type(batch) is type(vector)
+    assert batch.asnumpy().tolist() == ([4, 3] if mode == "np" else [[4], [3]])
+    with pytest.raises(IndexError, match="out of bounds"):
+        list(DataLoader(SimpleDataset(vector), batch_sampler=[[0, 5]]))
+
+
+def test_transforms_of_images_on_a_device(at):
+    steps = Compose([ToTensor(), Normalize(0.5, 0.25), Cast("float16")])
+    images = nd.array(IMAGES, dtype="uint8", ctx=at(0))
+    (batch,) = DataLoader(ArrayDataset(images).transform(steps), len(IMAGES))
+    expected = numpy.stack([steps(nd.array(image, dtype="uint8")).asnumpy() for image in IMAGES])
+    assert batch.context == at(0)
+    assert numpy.allclose(batch.asnumpy(), expected, atol=2e-3)

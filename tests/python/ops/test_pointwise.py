@@ -490,6 +490,24 @@ def test_an_array_or_out_among_numbers_gives_an_array():
     assert isinstance(np.sqrt([1.0, 4.0]), np.ndarray)
 
 
+def test_values_that_are_no_arrays_go_where_out_is(at):
+    where = at(0)
+    scalar, pair = np.zeros((), ctx=where), np.zeros((2,), ctx=where)
+    assert np.add(2, 3, out=scalar) is scalar
+    assert scalar.item() == 5
+    assert np.power(2.0, 3, out=(scalar,)).item() == 8
+    assert np.sum([1.0, 2.0], out=scalar).item() == 3
+    assert np.sqrt([4.0, 9.0], out=pair).tolist() == [2, 3]
+    assert np.maximum(numpy.ones(2, "float32"), 3, out=pair).tolist() == [3, 3]
+    assert pair.context == where
+
+
+def test_values_that_are_no_arrays_go_to_the_current_context(at):
+    with at(0) as where:
+        assert np.sqrt([4.0, 9.0]).context == where
+        assert np.maximum(numpy.ones(2), 3).context == where
+
+
 def test_round_of_python():
     x = np.array([12.567, -2.5])
     assert round(x).asnumpy().tolist() == [13, -2]

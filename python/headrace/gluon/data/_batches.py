@@ -6,9 +6,9 @@ batch can only be made item by item:
 - `dataset.batch_reader()` -> `read(rows)`: the items at `rows` (1-D integer NumPy array) as *columns*;
 - `transform.batch_form()` -> `apply(*columns)`: the transform of every row, as columns.
 
-*Columns* are one NumPy array when an item is one value, and a tuple of NumPy arrays when an item is a tuple;
-the first axis counts the rows. The result must equal what stacking the single items gives; the DataLoader
-relies on it.
+*Columns* are one array when an item is one value, and a tuple of arrays when an item is a tuple: NDArrays
+of what is on an accelerator, else NumPy arrays. The first axis counts the rows. The result must equal what
+stacking the single items gives; the DataLoader relies on it.
 """
 
 

@@ -1,6 +1,7 @@
 """Where NumPy arrays of the data pipeline become arrays of the engine, and back.
 
-Everything between a dataset and a finished batch is NumPy; the functions here are the only doors.
+Everything between a dataset and a finished batch is NumPy, but for arrays on accelerators, which stay there;
+the functions here are the only doors.
 """
 
 import numpy
@@ -37,10 +38,8 @@ def to_host(data):
 def to_view(array):
     """The values of an NDArray as a NumPy array that may share its memory: only to be read, and soon."""
     array.wait_to_read()
-    try:
-        return numpy.asarray(memoryview(array))
-    except TypeError:  # a dtype that NumPy lacks, or memory of another device
-        return array.asnumpy()
+    host = _host_view(array)
+    return array.asnumpy() if host is None else host
 
 
 def map_arrays(fn, kind, batch):
@@ -58,7 +57,8 @@ def as_in_context(batch, ctx):
 
 
 def column_reader(data):
-    """A function from row numbers (1-D integer NumPy array) to those rows of `data` as one NumPy array.
+    """A function from row numbers (1-D integer NumPy array) to those rows of `data` as one array: an NDArray
+    on the device of `data` where that is an accelerator, else a NumPy array.
 
     It sees what is written to `data` later on. None when `data` is neither an NDArray nor a NumPy array of
     numbers with at least one axis, or when NumPy cannot look into its memory.
@@ -67,19 +67,44 @@ def column_reader(data):
         return _rows_of(data) if data.ndim and data.dtype.kind in "biuf" else None
     if not isinstance(data, NDArray) or data.ndim == 0:
         return None
-    try:
-        host = numpy.asarray(memoryview(data))
-    except TypeError:  # a dtype that NumPy lacks, or memory of another device
+    is_flat = data.ndim == 1 and not isinstance(data, NpArray)  # a legacy array has no zero-dimensional items
+    if _is_on_accelerator(data):
+        return _device_rows_of(data.reshape(-1, 1) if is_flat else data)
+    host = _host_view(data)
+    if host is None:
         return None
-    if host.ndim == 1 and not isinstance(data, NpArray):
-        host = host.reshape(-1, 1)  # a legacy array has no zero-dimensional items
+    read_rows = _rows_of(host.reshape(-1, 1) if is_flat else host)
 
     def read(rows):
         data.wait_to_read()
-        return host.take(rows, axis=0)
+        return read_rows(rows)
 
     return read
 
 
+def _is_on_accelerator(array):
+    return array.context.device_type == "gpu"
+
+
+def _host_view(array):
+    """The memory of an NDArray as a NumPy array. None: NumPy lacks its dtype, or it is on an accelerator."""
+    if _is_on_accelerator(array):
+        return None
+    try:
+        return numpy.asarray(memoryview(array))
+    except TypeError:
+        return None
+
+
 def _rows_of(host):
     return lambda rows: host.take(rows, axis=0)
+
+
+def _device_rows_of(data):
+    def read(rows):
+        if len(rows) and not -len(data) <= rows.min() <= rows.max() < len(data):
+            raise IndexError(f"index out of bounds: rows {rows.min()} to {rows.max()} of {len(data)}")
+        numbers = _core.borrow(rows.astype("int64") % max(len(data), 1), isinstance(data, NpArray))
+        return data.take(numbers.as_in_context(data.context), axis=0, mode="clip")
+
+    return read

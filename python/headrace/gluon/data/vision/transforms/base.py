@@ -26,9 +26,10 @@ def checked(block, x):
     return to_array(x, x) if isinstance(x, numpy.ndarray) else x
 
 
-def of_columns(block):
-    """The function that applies `block` to a NumPy array of images."""
-    return lambda column: block(to_array(column, column)).asnumpy()
+def of_columns(block, on_host=None):
+    """The function that applies `block` to a column of images; `on_host` does so to a NumPy array."""
+    on_host = on_host or (lambda column: block(to_array(column, column)).asnumpy())
+    return lambda column: block(column) if isinstance(column, NDArray) else on_host(column)
 
 
 class ImageBlock(Block):

@@ -10,6 +10,7 @@ from .....base import ArrayTypeError, ArrayValueError
 from ....block import Block
 from ....hybrid_block import HybridBlock
 from ..._batches import batch_form
+from .base import of_columns
 
 __all__ = ["Cast", "Compose", "Normalize", "RandomApply", "ToTensor"]
 
@@ -95,7 +96,7 @@ class Cast(HybridBlock):
         return (F.npx.cast if is_np_array() else F.cast)(x, dtype=self._dtype)
 
     def batch_form(self):
-        return lambda column: column.astype(self._dtype)
+        return of_columns(self, lambda column: column.astype(self._dtype))
 
 
 class ToTensor(HybridBlock):
@@ -125,7 +126,7 @@ class ToTensor(HybridBlock):
         return (F.npx.image if is_np_array() else F.image).to_tensor(x)
 
     def batch_form(self):
-        return self._convert
+        return of_columns(self, self._convert)
 
     @staticmethod
     def _convert(images):
@@ -169,7 +170,7 @@ class Normalize(HybridBlock):
         return (F.npx.image if is_np_array() else F.image).normalize(x, **self._attributes)
 
     def batch_form(self):
-        return self._normalize
+        return of_columns(self, self._normalize)
 
     def _normalize(self, host):
         self._check(host.shape, host.dtype)
