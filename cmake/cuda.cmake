@@ -17,7 +17,10 @@ set(cuda_device_headers
   op/formula/scalar.h
   op/formula/special_functions.cc
   op/formula/special_functions.h
+  ops/detection/box_overlap.h
+  ops/detection/region_places.h
   ops/random/philox_rounds.h
+  ops/shape/border.h
   ops/sort/key_of.h)
 set(cuda_standard_headers bit cmath cstddef cstdint limits numbers numeric string_view type_traits)
 set(device_header_table)

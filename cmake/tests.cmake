@@ -102,7 +102,7 @@ if(TARGET test_cuda)
   find_library(HEADRACE_NVRTC nvrtc HINTS "${CUDAToolkit_LIBRARY_DIR}")
   if(HEADRACE_NVRTC)
     add_test(NAME cuda.nvrtc COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaCompiler*")
-    set_tests_properties(cuda.nvrtc PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "HEADRACE_CUDA_COMPILER=${HEADRACE_NVRTC}")
+    set_tests_properties(cuda.nvrtc PROPERTIES LABELS slow TIMEOUT 1800 ENVIRONMENT "HEADRACE_CUDA_COMPILER=${HEADRACE_NVRTC}")
   endif()
 endif()
 

@@ -47,6 +47,13 @@ def try_kernels() -> dict[str, Any]:
             "sort": nd.sort(x, axis=0),
             "topk": nd.topk(x.reshape((-1,)), k=50),
             "argsort": nd.argsort(x.reshape((2, -1))),
+            "cumsum": nd.cumsum(x, axis=1),
+            "gather_nd": nd.gather_nd(x, nd.stack(rows, rows)),
+            "pad": nd.pad(x.reshape((1, 4, 16, 96)), mode="reflect", pad_width=(0, 0, 0, 0, 3, 3, 2, 2)),
+            "resize": nd.contrib.BilinearResize2D(x.reshape((1, 4, 16, 96)), height=30, width=70),
+            "CTC loss": nd.CTCLoss(
+                x.reshape((16, 4, 96)), nd.array([[1, 2, 2], [3, 1, 0], [4, 5, 6], [7, 0, 0]], ctx=context)
+            ),
             "uniform": nd.random.uniform(shape=(1000,), ctx=context),
             "normal": nd.random.normal(shape=(1000,), ctx=context),
         }
@@ -224,7 +231,9 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "training": try_training,
     "convolutions": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
-    "moves and order": lambda: run_tests("CudaBorders*:CudaOrdering*:CudaSelection*:CudaSequences*"),
+    "moves and order": lambda: run_tests(
+        "CudaOrdering*:CudaSelection*:CudaSequences*:CudaCtcLoss*:CudaDetection*"
+    ),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
     "speed": measure,

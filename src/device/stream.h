@@ -11,6 +11,7 @@
 #include "device/stream_role.h"
 #include "device/work.h"
 #include "headrace/device.hpp"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
@@ -62,6 +63,11 @@ class Stream {
   // before the work goes.
   virtual void report_times(uint64_t /*number*/) noexcept {}
 
+  // A part of the work that is being launched begins, and ends: for the timeline. Parts are not nested. False: when the
+  // device runs it cannot be told. The thread that launches.
+  virtual bool begin_part(timeline::Label /*label*/) { return false; }
+  virtual void end_part() noexcept {}
+
   // Copies between the memories of two devices, one of them this stream's, as part of the work that calls it. A copy
   // that fails raises Error, or fails the work when its turn comes.
   virtual void copy(MemoryBlock to, MemoryBlock from, size_t bytes) = 0;
@@ -96,6 +102,29 @@ void run_on_device(std::span<const void* const> memory, Code code) {
   else
     code();
 }
+
+// Records on the timeline what the calling thread does from construction to destruction, or, where it launches it and
+// the stream can tell, when the device runs it.
+class PartSpan {
+ public:
+  explicit PartSpan(timeline::Label label) {
+    if (!timeline::enabled(label.category->source)) [[likely]]
+      return;
+    if (is_launching() && current_stream()->begin_part(label))
+      stream_ = current_stream();
+    else
+      here_.emplace(label);
+  }
+  ~PartSpan() {
+    if (stream_) stream_->end_part();
+  }
+  PartSpan(const PartSpan&) = delete;
+  PartSpan& operator=(const PartSpan&) = delete;
+
+ private:
+  Stream* stream_ = nullptr;
+  std::optional<timeline::Span> here_;
+};
 
 // For backends: while it lives, the calling thread runs work of the stream or, where there is a recorder, launches it.
 class StreamScope {

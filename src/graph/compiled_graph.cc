@@ -252,7 +252,7 @@ void CompiledGraph::run_segment(const Segment& segment, std::span<View* const> i
     for (int id : step.inputs) reads.push_back(view_of(id));
     for (int id : step.outputs) writes.push_back(view_of(id));
     const uint64_t ticket = step.op->is_random ? tickets[draws++] : step.ticket;
-    timeline::Span span({labels_[s], timeline::kGraphStep});
+    const PartSpan span({labels_[s], timeline::kGraphStep});
     run_call(*step.op, *step.attrs, {reads.data(), reads.size()}, {writes.data(), writes.size()}, ticket);
   }
 }

@@ -87,30 +87,36 @@ TEST(CudaKernelsSlow, GradientsOfPooling) {
 }
 
 // The moving statistics change in place, so each run has arrays of its own.
+// Channels side by side are taken in packs where their number allows it.
+void expect_batch_norm_as_on_host(int64_t channels, DType dtype, bool last, int64_t which) {
+  const DType held = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+  const NDArray data = varied({6, channels, 40, 30}, dtype, 61), row = varied({channels}, held, 62);
+  expect_as_on_host({data, row, row + row}, [&](const Inputs& in) {
+    const NDArray x = last ? call("transpose", {contiguous(call("transpose", {in[0]}, {{"axes", Shape{0, 2, 3, 1}}}))},
+                                  {{"axes", Shape{0, 3, 1, 2}}})
+                           : in[0];
+    const NDArray gamma = in[1] * in[1], mean = in[2] * in[1], variance = in[1] * in[1];
+    const Inputs results = call_all("_batch_norm_train", {x, gamma, in[2], mean, variance},
+                                    {{"fix_gamma", false}, {"activation", std::string("relu")}});
+    return which < 3 ? results[static_cast<size_t>(which)] : which == 3 ? mean : variance;
+  });
+}
+
 TEST(CudaKernelsSlow, BatchNormOfEveryDTypeAndOrder) {
   for (const DType dtype : kRealDTypes)
-    for (const bool last : {false, true})
-      for (const int64_t which : {0, 1, 2, 3, 4}) {
-        const DType held = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
-        const NDArray data = varied({6, 5, 40, 30}, dtype, 61), row = varied({5}, held, 62);
-        expect_as_on_host({data, row, row + row}, [&](const Inputs& in) {
-          const NDArray x =
-              last ? call("transpose", {contiguous(call("transpose", {in[0]}, {{"axes", Shape{0, 2, 3, 1}}}))},
-                          {{"axes", Shape{0, 3, 1, 2}}})
-                   : in[0];
-          const NDArray gamma = in[1] * in[1], mean = in[2] * in[1], variance = in[1] * in[1];
-          const Inputs results = call_all("_batch_norm_train", {x, gamma, in[2], mean, variance},
-                                          {{"fix_gamma", false}, {"activation", std::string("relu")}});
-          return which < 3 ? results[static_cast<size_t>(which)] : which == 3 ? mean : variance;
-        });
-      }
+    for (const int64_t which : {0, 1, 2, 3, 4}) {
+      expect_batch_norm_as_on_host(5, dtype, false, which);
+      expect_batch_norm_as_on_host(5, dtype, true, which);
+      expect_batch_norm_as_on_host(24, dtype, true, which);
+    }
 }
 
 TEST(CudaKernelsSlow, GradientsOfBatchNorm) {
-  for (const Shape& shape : {Shape{6, 5, 7, 3}, Shape{40, 5}})
+  for (const Shape& shape : {Shape{6, 5, 7, 3}, Shape{40, 5}, Shape{700, 24}, Shape{30, 1032}})
     for (const bool statistics : {false, true})
       for (const size_t which : {0, 1, 2}) {
-        const NDArray data = varied(shape, DType::kFloat32, 63), row = varied({5}, DType::kFloat32, 64);
+        const int64_t channels = shape[1];
+        const NDArray data = varied(shape, DType::kFloat32, 63), row = varied({channels}, DType::kFloat32, 64);
         expect_as_on_host({varied(shape, DType::kFloat32, 65), data, row, row, row, row * row}, [&](const Inputs& in) {
           return call_all("_backward_BatchNorm", in, {{"fix_gamma", false}, {"through_statistics", statistics}})[which];
         });
@@ -149,6 +155,33 @@ TEST(CudaKernelsSlow, ImagesAreResized) {
                            {"transposed", transposed}})[0];
         });
       }
+}
+
+TEST(CudaKernelsSlow, BordersOfEveryKind) {
+  const Shape width{0, 0, 0, 0, 3, 1, 2, 9};
+  for (const char* mode : {"constant", "edge", "reflect", "symmetric", "wrap"}) {
+    for (const DType dtype : kAllDTypes)
+      expect_as_on_host({varied({2, 3, 4, 5}, dtype, 72)}, [&](const Inputs& in) {
+        return call_all("_pad", in, {{"pad_width", width}, {"mode", std::string(mode)}, {"constant_values", 2.5}})[0];
+      });
+    if (mode == std::string("constant")) continue;
+    for (const DType dtype : kRealDTypes)
+      expect_as_on_host({varied({2, 3, 8, 16}, dtype, 73)}, [&](const Inputs& in) {
+        return call_all("_pad_back", in, {{"pad_width", width}, {"mode", std::string(mode)}})[0];
+      });
+  }
+  for (const Shape& shape : {Shape{}, Shape{0, 2}})
+    expect_as_on_host({varied(shape, DType::kFloat32, 74)}, [&](const Inputs& in) {
+      return call_all("_pad", in, {{"pad_width", shape.empty() ? Shape{} : Shape{1, 2, 0, 1}}})[0];
+    });
+}
+
+TEST(CudaKernelsSlow, SumsOfNeighbouringChannels) {
+  for (const DType dtype : kRealDTypes)
+    for (const int64_t size : {1, 4, 5, 99})
+      expect_as_on_host({varied({2, 7, 3, 2}, dtype, 75)}, [size](const Inputs& in) {
+        return call_all("_channel_window_sum", in, {{"nsize", int64_t{size}}})[0];
+      });
 }
 
 }  // namespace

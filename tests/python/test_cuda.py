@@ -156,6 +156,37 @@ def test_networks_train_on_gpus_alone_as_on_the_host(program, tmp_path):
     assert done.stdout.endswith("trained\n"), done.stderr
 
 
+PROFILE = """
+import json
+
+import headrace as mx
+from headrace import gluon, nd
+
+net = gluon.nn.HybridSequential()
+net.add(gluon.nn.Dense(8, activation="tanh"), gluon.nn.LayerNorm())
+net.initialize(ctx=mx.gpu(0))
+net.hybridize(static_alloc=True)
+x = nd.ones((4, 6), ctx=mx.gpu(0))
+net(x).wait_to_read()
+mx.profiler.set_config(profile_all=True, filename="trace.json")
+mx.profiler.set_state("run")
+net(x).asnumpy()
+mx.profiler.set_state("stop")
+mx.profiler.dump()
+events = json.load(open("trace.json"))["traceEvents"]
+lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+ran = {e["name"]: e for e in events if e["ph"] == "X" and lanes[e["pid"], e["tid"]] == "gpu(0) compute"}
+whole, parts = ran["CachedOp"], [ran[name] for name in ("FullyConnected", "tanh", "LayerNorm")]
+assert whole["ts"] <= parts[0]["ts"] + 1 and sum(part["dur"] for part in parts) <= whole["dur"] + 1, ran
+print("shown")
+"""
+
+
+def test_the_timeline_shows_when_a_gpu_ran_the_parts_of_a_graph(tmp_path):
+    done = run(PROFILE, tmp_path)
+    assert done.stdout == "shown\n", done.stderr
+
+
 def test_without_being_asked_for_there_are_none(tmp_path):
     program = "import headrace as mx; print(mx.context.num_gpus())"
     assert run(program, tmp_path, HEADRACE_CUDA="0").stdout == "0\n"

@@ -85,6 +85,11 @@ void CudaStream::report_times(uint64_t number) noexcept {
   if (times_) times_->report(number);
 }
 
+// What the work does while the timeline begins or ends has no times.
+bool CudaStream::begin_part(timeline::Label label) { return times_ && times_->begin_part(label); }
+
+void CudaStream::end_part() noexcept { times_->end_part(); }
+
 // Where the GPU is behind, the calls cost nothing, and whoever waits for one piece of work need not wait for the next.
 bool CudaStream::is_time_to_tell(uint64_t number) noexcept {
   constexpr uint64_t kMostUntold = 4, kIsBehind = 2 * kMostUntold;

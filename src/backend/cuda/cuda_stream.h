@@ -33,6 +33,8 @@ class CudaStream final : public Stream {
   void expect(uint64_t) noexcept override {}
   void synchronize(uint64_t number) noexcept override;
   void report_times(uint64_t number) noexcept override;
+  bool begin_part(timeline::Label label) override;
+  void end_part() noexcept override;
   void copy(MemoryBlock to, MemoryBlock from, size_t bytes) override;
 
   // For work that is being launched on this stream. The kernel takes one struct, whose bytes are `arguments`.

@@ -1,5 +1,7 @@
 #include "backend/cuda/staged_copies.h"
 
+#include <oneapi/tbb/parallel_for.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -7,17 +9,16 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/pinned_memory.h"
-#include "device/shared_loop.h"
 
 namespace headrace {
 namespace {
 
-// One thread does not use all of the memory's bandwidth.
+// One thread does not use all of the memory's bandwidth, and fresh memory of the host comes page by page.
 void copy_bytes(void* to, const void* from, size_t bytes) {
   constexpr size_t kShare = size_t{512} << 10;
-  const auto shares = static_cast<int32_t>((bytes + kShare - 1) / kShare);
-  share_loop(shares, [&](int64_t share) {
-    const size_t begin = static_cast<size_t>(share) * kShare;
+  const size_t shares = (bytes + kShare - 1) / kShare;
+  oneapi::tbb::parallel_for(size_t{0}, shares, [&](size_t share) {
+    const size_t begin = share * kShare;
     std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
                 std::min(kShare, bytes - begin));
   });

@@ -54,22 +54,51 @@ void StreamTimes::take_origin() {
   origin_stamp_ = ticks();
 }
 
+StreamTimes::Timed StreamTimes::begin_timed(Work* work, timeline::Label label) {
+  const Timed begun{work, label, 0, take_event(), take_event()};
+  record(begun.begin);
+  return begun;
+}
+
+// False: its times are not known.
+bool StreamTimes::end_timed(Timed& timed) noexcept {
+  try {
+    record(timed.end);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 bool StreamTimes::begin(Work& work) {
+  work_.reset();
+  part_.reset();
+  parts_.clear();
   if (!timeline::enabled(timeline::kOperator.source)) return false;
   take_origin();
-  begun_ = {&work, 0, take_event(), take_event()};
-  record(begun_.begin);
+  work_ = begin_timed(&work, "");
   return true;
 }
 
 void StreamTimes::end(uint64_t number) noexcept {
-  try {
-    record(begun_.end);
-    begun_.number = number;
-    pending_.push_back(begun_);
-  } catch (...) {  // its times are not known
-    return;
+  if (end_timed(*work_)) parts_.push_back(*work_);
+  for (Timed& timed : parts_) {
+    timed.number = number;
+    pending_.push_back(timed);
   }
+  work_.reset();
+  parts_.clear();
+}
+
+bool StreamTimes::begin_part(timeline::Label label) {
+  if (!work_ || part_) return false;
+  part_ = begin_timed(nullptr, label);
+  return true;
+}
+
+void StreamTimes::end_part() noexcept {
+  if (end_timed(*part_)) parts_.push_back(*part_);
+  part_.reset();
 }
 
 uint64_t StreamTimes::stamp_of(CUevent event) {
@@ -85,7 +114,8 @@ void StreamTimes::report(uint64_t number) noexcept {
     const ContextScope context(device_);
     for (; !pending_.empty() && pending_.front().number <= number; pending_.pop_front()) {
       const Timed& timed = pending_.front();
-      timed.work->ran(lane_, stamp_of(timed.begin), stamp_of(timed.end));
+      const uint64_t begin = stamp_of(timed.begin), end = stamp_of(timed.end);
+      timed.work ? timed.work->ran(lane_, begin, end) : lane_.record(timed.label, begin, end);
       free_.push_back(timed.begin);
       free_.push_back(timed.end);
     }

@@ -18,6 +18,13 @@ class Row {
     }
   }
 
+  // Makes elements f of themselves; only of what is held.
+  template <class F>
+  void change(const F& f) {
+#pragma unroll
+    for (int k = 0; k < kHeld; ++k) values_[k] = f(values_[k]);
+  }
+
   // Calls f(i, element i).
   template <class F>
   void each(const F& f) const {

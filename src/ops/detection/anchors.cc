@@ -1,6 +1,6 @@
 // Anchors: boxes of several sizes and shapes around every place of a feature map.
+#include "ops/detection/anchors.h"
 
-#include <array>
 #include <cmath>
 
 #include "op/expect.h"
@@ -54,29 +54,42 @@ std::vector<std::array<float, 2>> half_sides(const PriorAttrs& a, float rows, fl
   return sides;
 }
 
-template <class T>
-void make_anchors(KernelContext& c, const PriorAttrs& a) {
-  const Shape& data = c.input(0).shape;
+AnchorGrid grid_of(const Shape& data, const PriorAttrs& a) {
   const auto rows = static_cast<float>(data[2]), columns = static_cast<float>(data[3]);
   const bool has_steps = a.steps[0] > 0 && a.steps[1] > 0;
-  const float down = has_steps ? static_cast<float>(a.steps[0]) : 1.0f / rows;
-  const float right = has_steps ? static_cast<float>(a.steps[1]) : 1.0f / columns;
-  const auto sides = half_sides(a, rows, columns);
-  RealResult<T> out(c.output(0), 0);
+  return {.rows = data[2],
+          .columns = data[3],
+          .first_y = static_cast<float>(a.offsets[0]),
+          .first_x = static_cast<float>(a.offsets[1]),
+          .down = has_steps ? static_cast<float>(a.steps[0]) : 1.0f / rows,
+          .right = has_steps ? static_cast<float>(a.steps[1]) : 1.0f / columns,
+          .clip = a.clip,
+          .half_sides = half_sides(a, rows, columns)};
+}
+
+template <class T>
+void fill_boxes(const AnchorGrid& grid, const Tensor& output) {
+  RealResult<T> out(output, 0);
   T* box = out.at(0);
-  for (int64_t row = 0; row < data[2]; ++row) {
-    const float y = (static_cast<float>(row) + static_cast<float>(a.offsets[0])) * down;
-    for (int64_t column = 0; column < data[3]; ++column) {
-      const float x = (static_cast<float>(column) + static_cast<float>(a.offsets[1])) * right;
-      for (const auto& [width, height] : sides)
+  for (int64_t row = 0; row < grid.rows; ++row) {
+    const float y = (static_cast<float>(row) + grid.first_y) * grid.down;
+    for (int64_t column = 0; column < grid.columns; ++column) {
+      const float x = (static_cast<float>(column) + grid.first_x) * grid.right;
+      for (const auto& [width, height] : grid.half_sides)
         for (float number : {x - width, y - height, x + width, y + height})
-          *box++ = static_cast<T>(a.clip ? std::clamp(number, 0.0f, 1.0f) : number);
+          *box++ = static_cast<T>(grid.clip ? std::clamp(number, 0.0f, 1.0f) : number);
     }
   }
   out.store();
 }
 
+void fill_anchors_on_host(KernelContext&, const AnchorGrid& grid, const Tensor& output) {
+  with_real(output.dtype, [&]<class T>() { fill_boxes<T>(grid, output); });
+}
+
 }  // namespace
+
+const decltype(fill_anchors) fill_anchors{"fill_anchors", fill_anchors_on_host};
 
 Operators anchor_operators() {
   return {general<PriorAttrs>(
@@ -94,7 +107,7 @@ Operators anchor_operators() {
            },
        .infer = infer_prior,
        .kernel = [](KernelContext& c,
-                    const PriorAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { make_anchors<T>(c, a); }); },
+                    const PriorAttrs& a) { fill_anchors(c, grid_of(c.input(0).shape, a), c.output(0)); },
        .zero_gradient = true,
        .own_gradient = true,
        .saves_inputs = kNothing,

@@ -6,6 +6,7 @@
 
 #include "op/expect.h"
 #include "op/rule.h"
+#include "ops/detection/region_places.h"
 
 namespace headrace {
 
@@ -37,18 +38,5 @@ struct RegionShapes {
         grid_width(result[3]) {}
   int64_t cells() const noexcept { return grid_height * grid_width; }
 };
-
-// -1 where there is no such image.
-template <class T>
-int64_t image_of_region(T number, int64_t images) {
-  return number > T{-1} && number < static_cast<T>(images) ? static_cast<int64_t>(number) : -1;
-}
-
-// The nearest integer, halves away from 0; far away for what is further than any image.
-template <class T>
-int64_t rounded(T x) {
-  constexpr T kFar = 1 << 28;
-  return x == x ? static_cast<int64_t>(std::round(std::clamp(x, -kFar, kFar))) : 0;
-}
 
 }  // namespace headrace

@@ -1,16 +1,10 @@
 // ROIPooling: the largest element of each cell of a grid over each region of an image.
+#include "ops/detection/roi_pooling.h"
 
-#include <cmath>
-#include <cstring>
-#include <limits>
-
-#include "backend/cpu/parallel.h"
 #include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/detection/boxes.h"
 #include "ops/detection/regions.h"
 
 namespace headrace {
@@ -30,66 +24,6 @@ void infer_pooling(Infer& i, const PoolingAttrs& a) {
   i.output(result, i.dtype(0));
   i.output(result, DType::kInt64);
   i.cost(1000 + 4.0 * static_cast<double>(element_count(result)));
-}
-
-// One axis of a region: the first place and the number of places, at least 1.
-struct Span {
-  int64_t begin, count;
-};
-
-template <class T>
-Span span_of(T low, T high, T scale) {
-  const int64_t begin = rounded(low * scale), end = rounded(high * scale);
-  return {begin, std::max<int64_t>(end - begin + 1, 1)};
-}
-
-// The places of cell k of `cells`, cut to the image: [first, second).
-template <class T>
-std::pair<int64_t, int64_t> places_of(const Span& span, int64_t k, int64_t cells, int64_t extent) {
-  const T size = static_cast<T>(span.count) / static_cast<T>(cells);
-  const auto begin = static_cast<int64_t>(std::floor(static_cast<T>(k) * size));
-  const auto end = static_cast<int64_t>(std::ceil(static_cast<T>(k + 1) * size));
-  return {std::clamp<int64_t>(begin + span.begin, 0, extent), std::clamp<int64_t>(end + span.begin, 0, extent)};
-}
-
-template <class T>
-void pool_region(const RegionShapes& s, const T* data, const T* region, T scale, int64_t r, RealResult<T>& out,
-                 int64_t* record) {
-  const int64_t image = image_of_region(region[0], s.images);
-  const Span columns = span_of(region[1], region[3], scale), rows = span_of(region[2], region[4], scale);
-  for (int64_t channel = 0; channel < s.channels; ++channel) {
-    const int64_t plane = (image * s.channels + channel) * s.height * s.width;
-    for (int64_t cell = 0; cell < s.cells(); ++cell) {
-      const int64_t at = (r * s.channels + channel) * s.cells() + cell;
-      const auto [top, bottom] = places_of<T>(rows, cell / s.grid_width, s.grid_height, s.height);
-      const auto [left, right] = places_of<T>(columns, cell % s.grid_width, s.grid_width, s.width);
-      if (image < 0 || bottom <= top || right <= left) {
-        out[at] = 0;
-        continue;
-      }
-      for (int64_t y = top; y < bottom; ++y)
-        for (int64_t x = left; x < right; ++x)
-          if (data[plane + y * s.width + x] > out[at]) {
-            out[at] = data[plane + y * s.width + x];
-            record[at] = plane + y * s.width + x;
-          }
-    }
-  }
-}
-
-template <class T>
-void pool_maxima(KernelContext& c, const PoolingAttrs& a) {
-  const RegionShapes s(c.input(0).shape, c.output(0).shape);
-  const Reals<T> data(c.input(0)), regions(c.input(1));
-  RealResult<T> out(c.output(0), std::numeric_limits<float>::lowest());
-  int64_t* record = c.output(1).as<int64_t>();
-  std::fill_n(record, c.output(1).size, int64_t{-1});
-  parallel_for(s.regions, 1, 4.0 * static_cast<double>(s.regions * s.channels * s.height * s.width),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t r = begin; r < end; ++r)
-                   pool_region(s, data.at(0), regions.at(r * 5), static_cast<T>(a.spatial_scale), r, out, record);
-               });
-  out.store();
 }
 
 OpDef roi_pooling() {
@@ -117,8 +51,7 @@ OpDef roi_pooling() {
        .result_dtype = [](std::span<const DType> inputs, const PoolingAttrs&,
                           size_t k) { return k == 0 ? inputs[0] : DType::kInt64; },
        .infer = infer_pooling,
-       .kernel = [](KernelContext& c,
-                    const PoolingAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { pool_maxima<T>(c, a); }); },
+       .kernel = [](KernelContext& c, const PoolingAttrs& a) { pool_regions(c, a.spatial_scale); },
        .gradient =
            [](Gradient& g, const PoolingAttrs&) {
              static const OpDef& op = find_op("_backward_ROIPooling");
@@ -151,18 +84,7 @@ OpDef roi_pooling_gradient() {
              i.output(a.shape, i.dtype(0));
              i.cost(100 + static_cast<double>(element_count(a.shape)) + 2.0 * static_cast<double>(i.size(0)));
            },
-       .kernel =
-           [](KernelContext& c, const BackwardAttrs&) {
-             with_real(c.output(0).dtype, [&]<class T>() {
-               const Reals<T> head(c.input(0));
-               RealResult<T> out(c.output(0), 0);
-               for (int64_t k = 0; k < c.input(0).size; ++k) {
-                 const int64_t at = c.input(1).as<int64_t>()[k];
-                 if (at >= 0 && at < c.output(0).size) out[at] += head[k];
-               }
-               out.store();
-             });
-           },
+       .kernel = [](KernelContext& c, const BackwardAttrs&) { add_to_recorded(c); },
        .zero_gradient = true,
        .own_gradient = true,
        .samples = {Sample({uniform({1, 2, 2, 2}), integers({1, 2, 2, 2}, -1, 30, DType::kInt64)},

@@ -89,6 +89,7 @@ inline int64_t element_of(const BatchSpace& s, int64_t channel, int64_t place) {
 // P: what parameters are held in.
 template <class Compute, class P>
 struct Affine {
+  Affine() = default;
   Affine(const BatchAffineArguments& a, int64_t channel)
       : mean(numeric_cast<Compute>(value_of<P>(a.mean, channel))),
         scale(numeric_cast<Compute>(value_of<P>(a.inverse, channel))),
@@ -140,33 +141,44 @@ inline void batch_sums(const BatchSumArguments& a) {
   }
 }
 
-inline double sum_of_parts(const double* sums, const BatchSpace& s, int64_t which, int64_t channel) {
-  double sum = 0;
-  for (int64_t part = 0; part < s.parts; ++part) sum += sums[(2 * part + which) * s.channels + channel];
-  return sum;
-}
+// Threads of a block that work on the parts of one channel.
+using PartThreads = Group<32, true>;
 
+// Calls f(channel, whether there is one). All threads of a block call it alike.
 template <class F>
 inline void for_each_channel(const BatchSpace& s, const F& f) {
-  for (int64_t channel = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; channel < s.channels;
-       channel += gridDim.x * static_cast<int64_t>(blockDim.x))
-    f(channel);
+  for (int64_t first = blockIdx.x * static_cast<int64_t>(PartThreads::kCount); first < s.channels;
+       first += gridDim.x * static_cast<int64_t>(PartThreads::kCount)) {
+    const int64_t channel = first + PartThreads::number();
+    f(channel, channel < s.channels);
+  }
+}
+
+inline double sum_of_parts(const double* sums, const BatchSpace& s, int64_t which, int64_t channel, bool has_channel) {
+  double sum = 0;
+  for (int64_t part = PartThreads::lane(); has_channel && part < s.parts; part += PartThreads::kThreads)
+    sum += sums[(2 * part + which) * s.channels + channel];
+  return PartThreads::combined(sum, Plus());
 }
 
 template <class T, class P>
 inline void batch_statistics(const BatchStatisticsArguments& a) {
-  for_each_channel(a.space, [&](int64_t channel) {
+  for_each_channel(a.space, [&](int64_t channel, bool has_channel) {
+    double first = 0, square = 0;
+    if (a.sums && a.space.count > 0) {
+      const auto n = static_cast<double>(a.space.count);
+      first = sum_of_parts(a.sums, a.space, 0, channel, has_channel) / n;
+      square = sum_of_parts(a.sums, a.space, 1, channel, has_channel) / n;
+    }
+    if (!has_channel || PartThreads::lane() != 0) return;
     auto mean = numeric_cast<double>(value_of<P>(a.moving_mean, channel));
     auto variance = numeric_cast<double>(value_of<P>(a.moving_variance, channel));
     if (a.sums) {
-      const auto n = static_cast<double>(a.space.count);
       const double old_mean = mean, old_variance = variance;
       mean = variance = 0;
       if (a.space.count > 0) {
-        const double first = sum_of_parts(a.sums, a.space, 0, channel) / n;
-        const double shift = numeric_cast<double>(static_cast<const T*>(a.x)[element_of(a.space, channel, 0)]);
-        const double spread = sum_of_parts(a.sums, a.space, 1, channel) / n - first * first;
-        mean = shift + first;
+        const double spread = square - first * first;
+        mean = numeric_cast<double>(static_cast<const T*>(a.x)[element_of(a.space, channel, 0)]) + first;
         variance = spread > 0 || spread != spread ? spread : 0.0;
         value_of<P>(a.moving_mean, channel) = numeric_cast<P>(old_mean + (mean - old_mean) * (1 - a.momentum));
         value_of<P>(a.moving_variance, channel) =
@@ -198,8 +210,10 @@ inline void batch_normalize(const BatchNormalizeArguments& a) {
 
 template <class Compute, class P>
 inline void batch_slopes(const BatchSlopeArguments& a) {
-  for_each_channel(a.space, [&](int64_t channel) {
-    const double sum = sum_of_parts(a.sums, a.space, 0, channel), product = sum_of_parts(a.sums, a.space, 1, channel);
+  for_each_channel(a.space, [&](int64_t channel, bool has_channel) {
+    const double sum = sum_of_parts(a.sums, a.space, 0, channel, has_channel);
+    const double product = sum_of_parts(a.sums, a.space, 1, channel, has_channel);
+    if (!has_channel || PartThreads::lane() != 0) return;
     const auto inverse = numeric_cast<double>(value_of<P>(a.inverse, channel));
     const double n = a.space.count > 0 ? static_cast<double>(a.space.count) : 1.0;
     Compute* const slopes = static_cast<Compute*>(a.slopes);

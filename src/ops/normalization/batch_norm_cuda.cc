@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <initializer_list>
+#include <optional>
 
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
@@ -13,12 +16,39 @@ namespace headrace {
 namespace {
 
 constexpr const char* kHeader = "ops/normalization/batch_norm.cuh";
+constexpr const char* kPacksHeader = "ops/normalization/batch_norm_packs.cuh";
 constexpr unsigned kThreads = 256;  // as in op/device/group.cuh
 constexpr int kAcross = 8;          // threads to a channel whose neighbours lie beside it
+constexpr int kPartThreads = 32;    // to a channel, where sums of parts are added
+constexpr size_t kPackBytes = 16;   // of neighbouring channels, which a thread loads at once
+constexpr int64_t kRowsOfThread = 16;
 constexpr int64_t kElementsOfPart = 4096;
 constexpr int64_t kMostParts = 64;
 
 KernelGrid grid_for(int64_t elements) { return {blocks_for((elements + kThreads - 1) / kThreads), kThreads}; }
+KernelGrid grid_of_channels(int64_t channels) { return grid_for(channels * kPartThreads); }
+
+bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kPackBytes == 0; }
+
+// How threads share channels that lie side by side, see batch_norm_packs.cuh.
+struct Packing {
+  int pack = 1, across = 1;  // channels of a thread, threads to the channels of a row
+  device::BatchSpace space{};
+
+  Packing(const device::BatchSpace& whole, size_t item) : space(whole) {
+    constexpr int64_t kMostPartsOfSums = 256;
+    pack = static_cast<int>(kPackBytes / item);
+    const auto packs = static_cast<uint64_t>((whole.channels + pack - 1) / pack);
+    across = static_cast<int>(std::bit_ceil(std::min<uint64_t>(packs, kThreads)));
+    const int64_t least = kThreads / across * kRowsOfThread;
+    space.of_part = std::max(least, (whole.count + kMostPartsOfSums - 1) / kMostPartsOfSums);
+    space.parts = std::max<int64_t>(1, (whole.count + space.of_part - 1) / space.of_part);
+  }
+  KernelGrid grid() const {
+    const int64_t columns = int64_t{across} * pack;
+    return {blocks_for((space.channels + columns - 1) / columns * space.parts), kThreads};
+  }
+};
 
 device::ChannelVector vector_of(const Tensor& t) { return {t.data, t.strides[0]}; }
 
@@ -34,6 +64,8 @@ class BatchCall {
     const int64_t wanted = std::clamp<int64_t>(space_.count / kElementsOfPart, 1, kMostParts);
     space_.of_part = std::max<int64_t>(1, (space_.count + wanted - 1) / wanted);
     space_.parts = std::max<int64_t>(1, (space_.count + space_.of_part - 1) / space_.of_part);
+    if (space_.inner == 1 && space_.count > 0 && space_.channels % (kPackBytes / item_size(result.dtype)) == 0)
+      packing_.emplace(space_, item_size(result.dtype));
     compute_ = result.dtype == DType::kFloat64 ? "double" : "float";
     element_ = element_name(result.dtype);
     parameter_ = element_name(c.output(1).dtype);
@@ -41,8 +73,17 @@ class BatchCall {
 
   const device::BatchSpace& space() const { return space_; }
 
-  double* sums(KernelContext& c, const void* x, const void* dy, const device::BatchAffineArguments& affine) const {
+  // Also says how many there are.
+  double* sums(KernelContext& c, const void* x, const void* dy, const device::BatchAffineArguments& affine) {
+    const bool is_packed = packs({x, dy});
+    if (is_packed) space_ = packing_->space;
     auto* const sums = c.workspace<double>(2 * space_.parts * space_.channels);
+    const device::BatchSumArguments arguments{x, dy, sums, space_, affine};
+    if (is_packed) {
+      launch_packed("batch_sums_packed", fmt::format("{}, {}", dy != nullptr, dy != nullptr && relu_),
+                    "BatchSumArguments", arguments);
+      return sums;
+    }
     const bool across = space_.inner == 1;
     const int width = across ? kAcross : static_cast<int>(kThreads);
     const int64_t of_block = kThreads / width, blocks = (space_.channels + of_block - 1) / of_block * space_.parts;
@@ -50,7 +91,7 @@ class BatchCall {
         {kHeader,
          fmt::format("batch_sums<{}, {}, {}, {}, {}>", types(), width, across, dy != nullptr, dy != nullptr && relu_),
          "BatchSumArguments"},
-        {blocks_for(blocks), kThreads}, device::BatchSumArguments{x, dy, sums, space_, affine});
+        {blocks_for(blocks), kThreads}, arguments);
     return sums;
   }
 
@@ -68,11 +109,14 @@ class BatchCall {
                                                      .momentum = a.momentum,
                                                      .sets_gamma = sums && a.fix_gamma};
     launch_cuda({kHeader, fmt::format("batch_statistics<{}, {}>", element_, parameter_), "BatchStatisticsArguments"},
-                grid_for(space_.channels), arguments);
+                grid_of_channels(space_.channels), arguments);
   }
 
   void normalize(const void* x, void* y, const device::BatchAffineArguments& affine) const {
     if (space_.count == 0) return;
+    if (packs({x, y}))
+      return launch_packed("batch_normalize_packed", fmt::format("{}", relu_), "BatchNormalizeArguments",
+                           device::BatchNormalizeArguments{x, y, packing_->space, affine});
     launch_cuda({kHeader, fmt::format("batch_normalize<{}, {}>", types(), relu_), "BatchNormalizeArguments"},
                 grid_for(space_.count * space_.channels), device::BatchNormalizeArguments{x, y, space_, affine});
   }
@@ -89,21 +133,39 @@ class BatchCall {
                                                 .fix_gamma = a.fix_gamma,
                                                 .through_statistics = a.through_statistics};
     launch_cuda({kHeader, fmt::format("batch_slopes<{}, {}>", compute_, parameter_), "BatchSlopeArguments"},
-                grid_for(space_.channels), arguments);
+                grid_of_channels(space_.channels), arguments);
     return slopes;
   }
 
-  void gradient(const device::BatchGradientArguments& arguments) const {
+  void gradient(device::BatchGradientArguments arguments) const {
     if (space_.count == 0) return;
+    if (packs({arguments.x, arguments.dy, arguments.dx})) {
+      arguments.space = packing_->space;
+      return launch_packed("batch_gradient_packed", fmt::format("{}", relu_), "BatchGradientArguments", arguments);
+    }
     launch_cuda({kHeader, fmt::format("batch_gradient<{}, {}>", types(), relu_), "BatchGradientArguments"},
                 grid_for(space_.count * space_.channels), arguments);
   }
 
  private:
+  bool packs(std::initializer_list<const void*> data) const {
+    return packing_ && std::ranges::all_of(data, is_aligned);
+  }
+
+  template <class Arguments>
+  void launch_packed(const char* function, const std::string& flags, const char* arguments_name,
+                     const Arguments& arguments) const {
+    launch_cuda(
+        {kPacksHeader, fmt::format("{}<{}, {}, {}, {}>", function, types(), packing_->pack, packing_->across, flags),
+         arguments_name},
+        packing_->grid(), arguments);
+  }
+
   std::string types() const { return fmt::format("{}, {}, {}", compute_, element_, parameter_); }
 
   const bool relu_;
   device::BatchSpace space_{};
+  std::optional<Packing> packing_;  // where channels lie side by side
   const char* compute_;
   std::string element_, parameter_;
 };
@@ -119,7 +181,7 @@ void normalize_forward(KernelContext& c, const BatchNormCore& a, const BatchCall
 
 void train_cuda(KernelContext& c, const BatchNormCore& a) {
   if (c.output(1).size == 0) return;
-  const BatchCall call(c, a.axis, a.activation);
+  BatchCall call(c, a.axis, a.activation);
   const void* const x = in_order_of(c, c.input(0), c.output(0).strides);
   call.statistics(c, a, x, call.sums(c, x, nullptr, {}));
   normalize_forward(c, a, call, x);
@@ -127,7 +189,7 @@ void train_cuda(KernelContext& c, const BatchNormCore& a) {
 
 void predict_cuda(KernelContext& c, const BatchNormCore& a) {
   if (c.output(1).size == 0) return;
-  const BatchCall call(c, a.axis, a.activation);
+  BatchCall call(c, a.axis, a.activation);
   const void* const x = in_order_of(c, c.input(0), c.output(0).strides);
   call.statistics(c, a, x, nullptr);
   normalize_forward(c, a, call, x);
@@ -135,7 +197,7 @@ void predict_cuda(KernelContext& c, const BatchNormCore& a) {
 
 void backward_cuda(KernelContext& c, const BatchNormBack& a) {
   if (c.output(1).size == 0) return;
-  const BatchCall call(c, a.axis, a.activation);
+  BatchCall call(c, a.axis, a.activation);
   const Strides& order = c.output(0).strides;
   const void *const dy = in_order_of(c, c.input(0), order), *const x = in_order_of(c, c.input(1), order);
   const device::BatchAffineArguments affine{.mean = vector_of(c.input(4)),

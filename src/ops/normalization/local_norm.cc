@@ -1,14 +1,11 @@
 // Normalisation without parameters: by the length of vectors, and by the neighbouring channels.
-
-#include <algorithm>
+#include "ops/normalization/local_norm.h"
 
 #include "base/check.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/normalization/local_norm.h"
-#include "ops/reduce/rows.h"
 
 namespace headrace {
 namespace {
@@ -70,29 +67,6 @@ struct WindowAttrs {
       fields(field(&WindowAttrs::nsize, "nsize", "Number of channels in the window; an even one counts one less."));
 };
 
-template <class T>
-void window_sums_in(KernelContext& c, int64_t nsize, ComputeType type) {
-  const AxisSpace space = AxisSpace::along(c.input(0).shape, 1);
-  for_each_row(space, {&c.input(0), 1}, {&c.output(0), 1}, type, static_cast<double>(c.output(0).size) * 2,
-               [&](const RowCall& row) {
-                 const T* x = row.in<T>(0);
-                 const int64_t beside = (nsize - 1) / 2;
-                 for (int64_t i = 0; i < space.length; ++i) {
-                   const int64_t end = std::min(space.length, i + beside + 1);
-                   T sum = 0;
-                   for (int64_t k = std::max<int64_t>(0, i - beside); k < end; ++k) sum += x[k];
-                   row.out<T>()[i] = sum;
-                 }
-               });
-}
-
-void window_sums_on_host(KernelContext& c, int64_t nsize) {
-  if (c.input(0).dtype == DType::kFloat64)
-    window_sums_in<double>(c, nsize, ComputeType::kFloat64);
-  else
-    window_sums_in<float>(c, nsize, ComputeType::kFloat32);
-}
-
 // Its matrix is symmetric, so that it is its own gradient.
 OpDef window() {
   using A = WindowAttrs;
@@ -105,7 +79,7 @@ OpDef window() {
                                      dtype_name(i.dtype(0)), to_string(i.shape(0)));
                            i.output(i.shape(0), i.dtype(0));
                          },
-                     .kernel = [](KernelContext& c, const A& a) { channel_window_sums(c, a.nsize); },
+                     .kernel = [](KernelContext& c, const A& a) { sum_channel_windows(c, (a.nsize - 1) / 2); },
                      .gradient = [](Gradient& g, const A&) { g.set(0, call(g.op(), g.attrs(), {g.head()})); },
                      .saves_inputs = kNothing,
                      .samples = {Sample({uniform({2, 5, 2})}, make_attrs(A{.nsize = 3}))}});
@@ -137,8 +111,6 @@ OpDef lrn() {
 }
 
 }  // namespace
-
-const decltype(channel_window_sums) channel_window_sums{"channel_window_sums", window_sums_on_host};
 
 Operators local_norm_operators() { return {l2(), lrn(), window()}; }
 

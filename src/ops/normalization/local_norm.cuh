@@ -8,7 +8,7 @@ namespace headrace::device {
 struct WindowSumArguments {
   const void* from;
   void* to;
-  int64_t count, channels, inner, beside;  // beside: channels on either side
+  int64_t count, channels, inner, beside;
 };
 
 }  // namespace headrace::device
@@ -18,16 +18,16 @@ struct WindowSumArguments {
 
 namespace headrace::device {
 
-template <class T, class Sum>
-inline void channel_window_sums(const WindowSumArguments& a) {
+template <class Compute, class T>
+inline void sum_channel_windows(const WindowSumArguments& a) {
   const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
   for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
     const int64_t channel = i / a.inner % a.channels;
-    const int64_t first = channel < a.beside ? 0 : channel - a.beside;
-    const int64_t last = channel + a.beside < a.channels ? channel + a.beside : a.channels - 1;
-    Sum sum{};
-    for (int64_t k = first; k <= last; ++k)
-      sum += numeric_cast<Sum>(static_cast<const T*>(a.from)[i + (k - channel) * a.inner]);
+    const int64_t before = channel < a.beside ? channel : a.beside;
+    const int64_t after = a.channels - 1 - channel < a.beside ? a.channels - 1 - channel : a.beside;
+    Compute sum = 0;
+    for (int64_t k = -before; k <= after; ++k)
+      sum += numeric_cast<Compute>(static_cast<const T*>(a.from)[i + k * a.inner]);
     static_cast<T*>(a.to)[i] = numeric_cast<T>(sum);
   }
 }

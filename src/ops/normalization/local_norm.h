@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// Of floats: output[n, c, ...] is the sum of input[n, k, ...] for the channels k that are no more than (nsize - 1) / 2
-// away from c, in their order.
-extern const KernelPartOf<void(KernelContext& context, int64_t nsize)> channel_window_sums;
+// Each element of output 0 is the sum of those of input 0 at its place in its channel (axis 1) and `beside` channels
+// before and after.
+extern const KernelPartOf<void(KernelContext& context, int64_t beside)> sum_channel_windows;
 
 }  // namespace headrace

@@ -16,10 +16,10 @@ namespace {
 
 constexpr int kBlockThreads = 256;  // as in op/device/group.cuh
 constexpr int kWarp = 32;
-constexpr int kLanesAcross = 8;        // threads to a result where neighbours belong to different ones
-constexpr int64_t kShort = 16;         // so few elements are one thread's
-constexpr int64_t kFewResults = 1024;  // so many keep a GPU busy without cutting what goes into one
-constexpr int64_t kLeastChunk = 4096;
+constexpr int kLanesAcross = 8;               // threads to a result where neighbours belong to different ones
+constexpr int64_t kShort = 16;                // so few elements are one thread's
+constexpr int64_t kManyThreads = 256 * 1024;  // so many keep any GPU busy
+constexpr int64_t kLeastOfThread = 16;        // elements, below which no more threads are worth it
 constexpr int64_t kMostChunks = 1024;
 
 // Dimensions of one kind, neighbours that all operands walk through evenly being one.
@@ -194,7 +194,7 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
   for (const Operand& input : inputs) kernel.inputs.push_back(input.dtype);
   const double count = options.count.value_or(static_cast<double>(elements));
   // How what goes into one result is cut follows from the shape alone, so that sums do not depend on the GPU.
-  const int64_t wanted = results >= kFewResults ? 1 : std::min(elements / kLeastChunk, kMostChunks);
+  const int64_t wanted = std::min({elements / (kLeastOfThread * width), kManyThreads / (results * width), kMostChunks});
   if (wanted <= 1) return launch_reduction({kernel, layout, inputs, output.data, 1, elements, count, options});
   const int64_t chunk = (elements + wanted - 1) / wanted, chunks = (elements + chunk - 1) / chunk;
   void* const parts = context.workspace(static_cast<size_t>(results * chunks) * item_size(held));

@@ -63,16 +63,19 @@ inline void softmax(const SoftmaxArguments& a) {
     const In* const x = static_cast<const In*>(a.x) + first;
     Out* const to = static_cast<Out*>(a.to) + first;
     const auto scaled = [&](int64_t i) { return numeric_cast<Compute>(x[i * a.inner]) * scale; };
-    const Row<Threads, kHeld, Compute, decltype(scaled)> row(n, scaled);
+    Row<Threads, kHeld, Compute, decltype(scaled)> row(n, scaled);
     Compute top = -std::numeric_limits<Compute>::infinity();
     row.each([&](int64_t, Compute value) { top = Larger()(top, value); });
     top = Threads::combined(top, Larger());
+    constexpr bool kKeepsPowers = kHeld > 0 && !kLog;
+    const auto power = [&](Compute value) { return std::exp(value - top); };
+    if constexpr (kKeepsPowers) row.change(power);
     Compute mine = 0;
-    row.each([&](int64_t, Compute value) { mine += std::exp(value - top); });
+    row.each([&](int64_t, Compute value) { mine += kKeepsPowers ? value : power(value); });
     const double sum = Threads::combined(static_cast<double>(mine), Plus());
     const Compute last = kLog ? static_cast<Compute>(std::log(sum)) : Compute{1} / static_cast<Compute>(sum);
     row.each([&](int64_t i, Compute value) {
-      to[i * a.inner] = numeric_cast<Out>(kLog ? value - top - last : std::exp(value - top) * last);
+      to[i * a.inner] = numeric_cast<Out>(kLog ? value - top - last : (kKeepsPowers ? value : power(value)) * last);
     });
     if (has_row) clear_behind<Threads>(to, n, a);
   });

@@ -1,18 +1,13 @@
-// Padding: every element of the result is a constant or a copy of an element of the input, so each axis has a table
-// that says which one.
+// Padding: every element of the result is a constant or a copy of an element of the input.
+#include "ops/shape/pad.h"
 
-#include <cmath>
-
-#include "backend/cpu/parallel.h"
 #include "base/check.h"
-#include "base/dtype_dispatch.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/shape/geometry.h"
-#include "ops/shape/pad.h"
 
 namespace headrace {
 namespace {
@@ -56,32 +51,6 @@ Border border_of(const std::string& mode) {
   return mode == "wrap" ? Border::kWrap : Border::kConstant;
 }
 
-constexpr int64_t kOutside = -1;
-
-// Which element of an axis of `extent` stands at position i (which may lie outside); kOutside for a constant.
-int64_t source(Border border, int64_t i, int64_t extent) {
-  if (i >= 0 && i < extent) return i;
-  auto modulo = [](int64_t a, int64_t b) { return (a % b + b) % b; };
-  switch (border) {
-    case Border::kConstant:
-      return kOutside;
-    case Border::kEdge:
-      return i < 0 ? 0 : extent - 1;
-    case Border::kWrap:
-      return modulo(i, extent);
-    case Border::kReflect: {
-      if (extent == 1) return 0;
-      int64_t place = modulo(i, 2 * (extent - 1));
-      return place < extent ? place : 2 * (extent - 1) - place;
-    }
-    case Border::kSymmetric: {
-      int64_t place = modulo(i, 2 * extent);
-      return place < extent ? place : 2 * extent - 1 - place;
-    }
-  }
-  return kOutside;
-}
-
 void check_width(const char* name, const Shape& in, const Shape& width) {
   check(width.size() == 2 * in.size(), ErrorKind::kValue, "{}: pad_width needs {} numbers for shape {}, got {}", name,
         2 * in.size(), to_string(in), width.size());
@@ -100,104 +69,6 @@ Shape padded_shape(const char* name, const Shape& in, const Shape& width, Border
     shape[i] += around;
   }
   return shape;
-}
-
-// The table of every axis, one after another.
-struct Tables {
-  Tables(const Shape& in, const Shape& width, Border border) {
-    for (size_t i = 0; i < in.size(); ++i) {
-      std::vector<int64_t> table;
-      for (int64_t k = -width[2 * i]; k < in[i] + width[2 * i + 1]; ++k) table.push_back(source(border, k, in[i]));
-      axes.push_back(std::move(table));
-    }
-  }
-  std::vector<std::vector<int64_t>> axes;
-};
-
-// Calls visit(padded offset, offset of the line in the input or kOutside) for every innermost line of the padded array.
-template <class Visit>
-void for_each_line(const Tables& tables, const Shape& in, int64_t begin, int64_t end, const Visit& visit) {
-  size_t outer = in.size() - 1;
-  Strides strides = contiguous_strides(in);
-  int64_t width = static_cast<int64_t>(tables.axes[outer].size());
-  for (int64_t line = begin; line < end; ++line) {
-    int64_t rest = line, from = 0;
-    for (size_t i = outer; i-- > 0;) {
-      int64_t extent = static_cast<int64_t>(tables.axes[i].size());
-      int64_t at = tables.axes[i][static_cast<size_t>(rest % extent)];
-      from = at == kOutside || from == kOutside ? kOutside : from + at * strides[i];
-      rest /= extent;
-    }
-    visit(line * width, from);
-  }
-}
-
-template <class T>
-void pad_into(const Tensor& from, const Tensor& to, const Shape& width, Border border, T constant) {
-  if (to.size == 0) return;
-  if (from.shape.empty()) {
-    *to.as<T>() = *from.as<T>();
-    return;
-  }
-  Tables tables(from.shape, width, border);
-  const std::vector<int64_t>& inner = tables.axes.back();
-  int64_t count = static_cast<int64_t>(inner.size()), extent = from.shape.back();
-  int64_t before = width[width.size() - 2];
-  if (count == 0) return;
-  parallel_for(to.size / count, 1, static_cast<double>(to.size) * sizeof(T) * 0.2, [&](int64_t begin, int64_t end) {
-    for_each_line(tables, from.shape, begin, end, [&](int64_t at, int64_t line) {
-      T* out = to.as<T>() + at;
-      if (line == kOutside) {
-        std::fill(out, out + count, constant);
-        return;
-      }
-      const T* in = from.as<T>() + line;
-      auto edge = [&](int64_t first, int64_t last) {
-        for (int64_t k = first; k < last; ++k) {
-          int64_t index = inner[static_cast<size_t>(k)];
-          out[k] = index == kOutside ? constant : in[index];
-        }
-      };
-      edge(0, before);
-      std::copy(in, in + extent, out + before);
-      edge(before + extent, count);
-    });
-  });
-}
-
-template <class T>
-T constant_as(double value) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>)
-    return T(static_cast<float>(value));
-  else
-    return static_cast<T>(value);
-}
-
-void pad_on_host(KernelContext&, const Tensor& from, const Shape& width, Border border, double value,
-                 const Tensor& to) {
-  if (to.size == 0) return;  // whatever the other extents
-  dispatch(to.dtype, [&]<class T>() { pad_into<T>(from, to, width, border, constant_as<T>(value)); });
-}
-
-void collect_on_host(KernelContext&, const Tensor& from, const Shape& width, Border border, const Tensor& to) {
-  dispatch(to.dtype, [&]<class T>() {
-    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
-      using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
-      std::vector<Sum> sums(static_cast<size_t>(to.size));
-      if (to.shape.empty()) {
-        sums[0] = static_cast<Sum>(*from.as<T>());
-      } else {
-        Tables tables(to.shape, width, border);
-        const std::vector<int64_t>& inner = tables.axes.back();
-        int64_t lines = inner.empty() ? 0 : from.size / static_cast<int64_t>(inner.size());
-        for_each_line(tables, to.shape, 0, lines, [&](int64_t at, int64_t line) {
-          for (size_t k = 0; k < inner.size(); ++k)
-            sums[static_cast<size_t>(line + inner[k])] += static_cast<Sum>(from.as<T>()[at + static_cast<int64_t>(k)]);
-        });
-      }
-      for (int64_t i = 0; i < to.size; ++i) to.as<T>()[i] = static_cast<T>(sums[static_cast<size_t>(i)]);
-    }
-  });
 }
 
 void pad_back(Gradient& g, const Shape& width, const std::string& mode) {
@@ -227,10 +98,8 @@ does not fit the array.)",
           [](Infer& i, const PadAttrs& a) {
             i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
           },
-      .kernel =
-          [](KernelContext& c, const PadAttrs& a) {
-            pad_elements(c, c.input(0), a.pad_width, border_of(a.mode), a.constant_value, c.output(0));
-          },
+      .kernel = [](KernelContext& c,
+                   const PadAttrs& a) { pad_elements(c, a.pad_width, border_of(a.mode), a.constant_value); },
       .gradient = [](Gradient& g, const PadAttrs& a) { pad_back(g, a.pad_width, a.mode); },
       .saves_inputs = kNothing,
       .samples = {{{uniform({1, 1, 2, 3})}, make_attrs(PadAttrs{"reflect", {0, 0, 0, 0, 1, 1, 2, 2}})}},
@@ -335,10 +204,8 @@ OpDef pad() {
           [](Infer& i, const NpPadAttrs& a) {
             i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
           },
-      .kernel =
-          [](KernelContext& c, const NpPadAttrs& a) {
-            pad_elements(c, c.input(0), a.pad_width, border_of(a.mode), a.constant_values, c.output(0));
-          },
+      .kernel = [](KernelContext& c,
+                   const NpPadAttrs& a) { pad_elements(c, a.pad_width, border_of(a.mode), a.constant_values); },
       .gradient = [](Gradient& g, const NpPadAttrs& a) { pad_back(g, a.pad_width, a.mode); },
       .saves_inputs = kNothing,
       .samples = {{{uniform({2, 3})}, make_attrs(NpPadAttrs{{1, 1, 2, 2}, "symmetric"})}},
@@ -363,10 +230,7 @@ OpDef pad_back_op() {
             }
             i.output(shape, i.dtype(0));
           },
-      .kernel =
-          [](KernelContext& c, const PadBackAttrs& a) {
-            collect_copies(c, c.input(0), a.pad_width, border_of(a.mode), c.output(0));
-          },
+      .kernel = [](KernelContext& c, const PadBackAttrs& a) { add_padded(c, a.pad_width, border_of(a.mode)); },
       .gradient =
           [](Gradient& g, const PadBackAttrs& a) {
             g.set(0, call("_pad", {g.head()}, {{"pad_width", a.pad_width}, {"mode", a.mode}}));
@@ -378,9 +242,6 @@ OpDef pad_back_op() {
 }
 
 }  // namespace
-
-const decltype(pad_elements) pad_elements{"pad_elements", pad_on_host};
-const decltype(collect_copies) collect_copies{"collect_copies", collect_on_host};
 
 Operators pad_operators() { return {nd_pad(), np_pad(), pairs_pad(), pad(), pad_back_op()}; }
 

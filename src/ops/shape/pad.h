@@ -1,21 +1,16 @@
-// Borders around arrays.
+// Arrays with borders.
 #pragma once
 
 #include "op/kernel.h"
 #include "op/kernel_part.h"
+#include "ops/shape/border.h"
 
 namespace headrace {
 
-enum class Border : uint8_t { kConstant, kEdge, kReflect, kSymmetric, kWrap };
-
-// Parts of kernels; tensors are packed. `width`: elements before and after each axis.
-// to is `from` with a border, of `value` where it is constant.
-extern const KernelPartOf<void(KernelContext& context, const Tensor& from, const Shape& width, Border border,
-                               double value, const Tensor& to)>
+// Output 0 is input 0 with `width` elements before and after each axis, two numbers for one.
+extern const KernelPartOf<void(KernelContext& context, const Shape& width, Border border, double constant)>
     pad_elements;
-// Each element of `to`, of floats, is the sum of its copies in `from`, which has a border that is not constant.
-extern const KernelPartOf<void(KernelContext& context, const Tensor& from, const Shape& width, Border border,
-                               const Tensor& to)>
-    collect_copies;
+// Its transpose, of floats, where borders are no constants: output 0 collects what became of its elements, in order.
+extern const KernelPartOf<void(KernelContext& context, const Shape& width, Border border)> add_padded;
 
 }  // namespace headrace

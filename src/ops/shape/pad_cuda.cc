@@ -13,54 +13,59 @@
 namespace headrace {
 namespace {
 
-// `inner`: what has no border.
-device::PadArguments pad_arguments(const KernelContext& c, const Tensor& from, const Shape& width, const Shape& inner,
-                                   const Tensor& to) {
-  check(inner.size() <= device::kMostPaddedAxes, ErrorKind::kRuntime,
-        "{}: arrays may have up to {} axes on GPUs, got {}", c.name(), device::kMostPaddedAxes, inner.size());
-  device::PadArguments made{.from = from.data, .to = to.data, .count = to.size};
-  made.axes = static_cast<int64_t>(inner.size());
-  for (size_t d = 0; d < inner.size(); ++d) {
-    made.extents[d] = inner[d];
-    made.before[d] = width[2 * d];
-    made.after[d] = width[2 * d + 1];
+constexpr unsigned kPadThreads = 256;
+
+device::PadArguments pad_arguments(const KernelContext& c, const Shape& inside, const Shape& width) {
+  const Tensor& to = c.output(0);
+  device::PadArguments a{.from = c.input(0).data, .to = to.data, .count = to.size};
+  bool has_border = true;  // the dimension before
+  for (size_t d = 0; d < inside.size(); ++d) {
+    const bool had_border = has_border;
+    const int64_t before = width[2 * d], padded = before + inside[d] + width[2 * d + 1];
+    has_border = padded != inside[d];
+    if (!has_border && !had_border) {
+      a.extents[a.dims - 1] *= inside[d];
+      a.padded[a.dims - 1] *= inside[d];
+      continue;
+    }
+    check(a.dims < device::PadArguments::kMostDims, ErrorKind::kValue, "{}: an array of {} dimensions has too many",
+          c.name(), inside.size());
+    a.extents[a.dims] = inside[d];
+    a.before[a.dims] = before;
+    a.padded[a.dims++] = padded;
   }
-  return made;
+  return a;
 }
 
-void launch_pad(const std::string& function, const device::PadArguments& arguments) {
-  constexpr unsigned kThreads = 256;
-  launch_cuda({"ops/shape/pad.cuh", function, "PadArguments"},
-              {blocks_for((arguments.count + kThreads - 1) / kThreads), kThreads}, arguments);
+void launch_pad(const std::string& function, Border border, const device::PadArguments& a) {
+  launch_cuda({"ops/shape/pad.cuh", fmt::format("{}, static_cast<Border>({})>", function, static_cast<int>(border)),
+               "PadArguments"},
+              {blocks_for((a.count + kPadThreads - 1) / kPadThreads), kPadThreads}, a);
 }
 
-std::string border_name(Border border) {
-  return fmt::format("static_cast<device::Border>({})", static_cast<int>(border));
-}
-
-void pad_elements_cuda(KernelContext& c, const Tensor& from, const Shape& width, Border border, double value,
-                       const Tensor& to) {
+void pad_elements_cuda(KernelContext& c, const Shape& width, Border border, double constant) {
+  const Tensor& to = c.output(0);
   if (to.size == 0) return;
-  device::PadArguments arguments = pad_arguments(c, from, width, from.shape, to);
+  device::PadArguments a = pad_arguments(c, c.input(0).shape, width);
   dispatch(to.dtype, [&]<class T>() {
-    const T filling = numeric_cast<T>(value);
-    std::memcpy(&arguments.filling, &filling, sizeof filling);
+    const T converted = numeric_cast<T>(constant);
+    std::memcpy(&a.constant, &converted, sizeof converted);
   });
-  launch_pad(fmt::format("pad_elements<uint{}_t, {}>", 8 * item_size(to.dtype), border_name(border)), arguments);
+  launch_pad(fmt::format("pad_elements<uint{}_t", 8 * item_size(to.dtype)), border, a);
 }
 
-void collect_copies_cuda(KernelContext& c, const Tensor& from, const Shape& width, Border border, const Tensor& to) {
+void add_padded_cuda(KernelContext& c, const Shape& width, Border border) {
+  const Tensor& to = c.output(0);
   if (to.size == 0) return;
-  launch_pad(fmt::format("collect_copies<{}, {}, {}>", element_name(to.dtype),
-                         to.dtype == DType::kFloat64 ? "double" : "float", border_name(border)),
-             pad_arguments(c, from, width, to.shape, to));
+  launch_pad(fmt::format("add_padded<{}, {}", element_name(to.dtype), to.dtype == DType::kFloat64 ? "double" : "float"),
+             border, pad_arguments(c, to.shape, width));
 }
 
 }  // namespace
 
 void add_pad_cuda(KernelTable& table) {
   table.set_part(pad_elements, pad_elements_cuda);
-  table.set_part(collect_copies, collect_copies_cuda);
+  table.set_part(add_padded, add_padded_cuda);
   table.set_own_kernels({"Pad", "_pad", "_pad_back"});
 }
 

@@ -11,6 +11,7 @@
 // and a __global__ function that calls one of the two below.
 #pragma once
 
+#include "op/device/pack.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
@@ -24,13 +25,6 @@ struct Arguments {
   int64_t strides[kOperands * kDims];
   Compute parameters[kParameters > 0 ? kParameters : 1];
 };
-
-// So many neighbours, which are loaded and stored at once where their address is a multiple of their size.
-template <class Element, int kWidth>
-struct alignas(sizeof(Element) * kWidth) Pack {
-  Element elements[kWidth];
-};
-
 
 // Calls f with the numbers from `first` to `last` - 1 as constants.
 template <int first, int last, class F>

@@ -1,0 +1,129 @@
+// Detection of objects on the plug-in's GPUs, beside the host.
+#include <gtest/gtest.h>
+
+#include "tests/cuda/beside_host.h"
+
+namespace headrace {
+namespace {
+
+// Of images that there are and that there are not, partly outside, turned inside out, and of one place.
+NDArray regions(DType dtype) {
+  return cast_to(array({0, 0, 0, 6, 5, 1, 2, 1, 11, 9, 1, -3, -4, 2, 2, -1, 0, 0, 3,  3,
+                        2, 0, 0, 3, 3, 0, 5, 5, 2,  2, 1, 4,  4,  4, 4, 0,  2, 2, 90, 80},
+                       {8, 5}),
+                 dtype);
+}
+
+TEST(CudaDetectionSlow, LargestElementsOfRegionsAndTheirGradients) {
+  for (const DType dtype : kRealDTypes) {
+    const NDArray images = varied({2, 3, 7, 9}, dtype, 1);
+    for (const size_t which : {0, 1})
+      expect_as_on_host({images, regions(dtype)}, [which](const std::vector<NDArray>& in) {
+        const OpDef& op = find_op("ROIPooling");
+        return invoke_all(op, attrs_of(op, {{"pooled_size", Shape{3, 2}}, {"spatial_scale", 0.8}}), in)[which];
+      });
+    const NDArray record = cast_to(varied({200, 3, 2, 2}, DType::kInt8, 2), DType::kInt64);
+    expect_as_on_host({varied({200, 3, 2, 2}, dtype, 3), record}, [](const std::vector<NDArray>& in) {
+      return call("_backward_ROIPooling", {in[0], in[1]}, {{"shape", Shape{1, 1, 1, 3}}});
+    });
+  }
+}
+
+TEST(CudaDetectionSlow, RegionsOfNothing) {
+  expect_as_on_host({varied({1, 2, 3, 3}, DType::kFloat32, 4), varied({0, 5}, DType::kFloat32, 5)},
+                    [](const std::vector<NDArray>& in) {
+                      return call("ROIPooling", {in[0], in[1]}, {{"pooled_size", Shape{2, 2}}, {"spatial_scale", 1.0}});
+                    });
+}
+
+TEST(CudaDetectionSlow, BoxesAroundPlaces) {
+  for (const DType dtype : kRealDTypes)
+    for (const bool clip : {false, true})
+      expect_as_on_host({varied({1, 2, 5, 7}, dtype, 6)}, [clip](const std::vector<NDArray>& in) {
+        return call("_contrib_MultiBoxPrior", {in[0]},
+                    {{"sizes", Doubles{0.75, 0.3}}, {"ratios", Doubles{1, 2, 0.5}}, {"clip", clip}});
+      });
+}
+
+// Rows (class, score, box, one more number).
+NDArray boxes(DType dtype, bool centers) {
+  const NDArray at = call("abs", {varied({3, 300, 2}, DType::kFloat32, 7)});
+  const NDArray size = call("_mul_scalar", {call("abs", {varied({3, 300, 2}, DType::kFloat32, 8)})}, {{"scalar", 0.4}});
+  const NDArray kind = cast_to(varied({3, 300, 1}, DType::kInt8, 9), DType::kFloat32);
+  const NDArray end = centers ? size : call("broadcast_add", {at, size});
+  const NDArray score = varied({3, 300, 1}, DType::kFloat32, 10);
+  return cast_to(call("Concat", {kind, score, at, end, score}, {{"dim", int64_t{2}}}), dtype);
+}
+
+TEST(CudaDetectionSlow, OfOverlappingBoxesTheBestStay) {
+  for (const DType dtype : kRealDTypes)
+    for (const char* format : {"corner", "center"})
+      for (const int64_t topk : {-1, 0, 50})
+        for (const size_t which : {0, 1})
+          expect_as_on_host({boxes(dtype, format == std::string("center"))}, [&](const std::vector<NDArray>& in) {
+            const OpDef& op = find_op("_contrib_box_nms");
+            return invoke_all(op,
+                              attrs_of(op, {{"overlap_thresh", 0.3},
+                                            {"valid_thresh", 0.1},
+                                            {"topk", topk},
+                                            {"id_index", int64_t{0}},
+                                            {"background_id", int64_t{1}},
+                                            {"force_suppress", topk == 50},
+                                            {"in_format", std::string(format)}}),
+                              in)[which];
+          });
+}
+
+TEST(CudaDetectionSlow, GradientsGoToTheBoxesThatStay) {
+  const NDArray record = cast_to(array({2, 0, -1, 4, 3, -1}, {2, 3}), DType::kInt64);
+  for (const DType dtype : kRealDTypes)
+    expect_as_on_host({varied({2, 3, 6}, dtype, 11), record}, [](const std::vector<NDArray>& in) {
+      return call("_backward_contrib_box_nms", {in[0], in[1]});
+    });
+}
+
+// Corners of boxes of any place and size.
+NDArray corners(const Shape& shape, uint64_t seed) {
+  Shape half = shape;
+  half.back() = 2;
+  const NDArray low = call("abs", {varied(half, DType::kFloat32, seed)});
+  const NDArray size = call("_mul_scalar", {call("abs", {varied(half, DType::kFloat32, seed + 1)})}, {{"scalar", 0.5}});
+  return call("Concat", {low, call("broadcast_add", {low, size})}, {{"dim", static_cast<int64_t>(shape.size()) - 1}});
+}
+
+// Three images: of five objects, of two and of none.
+NDArray objects_of_images() {
+  const NDArray kinds = array({0, 2, 1, 1, 0, 1, 0, -1, -1, -1, -1, -1, -1, -1, -1}, {3, 5, 1});
+  const NDArray is_there = call("_greater_equal_scalar", {kinds}, {{"scalar", 0.0}});
+  const NDArray none = call("_full", {}, {{"shape", Shape{3, 5, 4}}, {"value", -1.0}});
+  const NDArray there = call("broadcast_mul", {is_there, call("ones_like", {none})});
+  return call("Concat", {kinds, call("where", {there, corners({3, 5, 4}, 12), none})}, {{"dim", int64_t{2}}});
+}
+
+TEST(CudaDetectionSlow, TargetsOfAnchors) {
+  for (const DType dtype : kRealDTypes)
+    for (const double mining : {-1.0, 2.0})
+      for (const size_t which : {0, 1, 2})
+        expect_as_on_host({cast_to(corners({1, 400, 4}, 14), dtype), cast_to(objects_of_images(), dtype),
+                           varied({3, 4, 400}, dtype, 16)},
+                          [&](const std::vector<NDArray>& in) {
+                            const OpDef& op = find_op("_contrib_MultiBoxTarget");
+                            return invoke_all(op,
+                                              attrs_of(op, {{"overlap_threshold", 0.4},
+                                                            {"negative_mining_ratio", mining},
+                                                            {"negative_mining_thresh", 0.3}}),
+                                              in)[which];
+                          });
+}
+
+TEST(CudaDetectionSlow, LabelsThatEndWrongRaise) {
+  const NDArray anchors = as_in_context(corners({1, 4, 4}, 17), kGpu0);
+  const NDArray wrong = as_in_context(array({-1, 0, 0, 1, 1}, {1, 1, 5}), kGpu0);
+  const NDArray scores = as_in_context(varied({1, 2, 4}, DType::kFloat32, 18), kGpu0);
+  const NDArray kinds = invoke_all(find_op("_contrib_MultiBoxTarget"), find_op("_contrib_MultiBoxTarget").default_attrs,
+                                   std::vector<NDArray>{anchors, wrong, scores})[2];
+  EXPECT_EQ(kind_of([&] { as_in_context(kinds, {}).wait_to_read(); }), ErrorKind::kRuntime);
+}
+
+}  // namespace
+}  // namespace headrace
