@@ -231,7 +231,9 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "training": try_training,
     "convolutions": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
-    "moves and order": lambda: run_tests("CudaMoves*:CudaOrder*"),
+    "moves and order": lambda: run_tests(
+        "CudaOrdering*:CudaSelection*:CudaSequences*:CudaCtcLoss*:CudaDetection*"
+    ),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
     "speed": measure,

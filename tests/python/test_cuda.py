@@ -89,6 +89,44 @@ assert not mx.runtime.detours(), mx.runtime.detours()
 print("trained")
 """
 
+# Lengths, projections and dropout between layers among them.
+RECUR = """
+import headrace as mx
+from headrace import autograd, gluon, nd
+
+def losses(name, make, context):
+    mx.random.seed(5)
+    net = make()
+    net.initialize(mx.init.Xavier(), ctx=context)
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
+    steps = (nd.arange(90).reshape((6, 3, 5)) * 7 % 11 / 11).as_in_context(context)
+    lengths = nd.array([6, 2, 4], ctx=context)
+    found = []
+    for _ in range(3):
+        with autograd.record():
+            results = net(steps, sequence_length=lengths) if name == "lengths" else net(steps)
+            loss = (results * results).sum()
+        loss.backward()
+        trainer.step(1)
+        found.append(float(loss.asscalar()))
+    return found
+
+kinds = {
+    "lstm": lambda: gluon.rnn.LSTM(4, 2, bidirectional=True, dropout=0.3),
+    "projected": lambda: gluon.rnn.LSTM(4, projection_size=2),
+    "gru": lambda: gluon.rnn.GRU(4, 2, bidirectional=True),
+    "rnn": lambda: gluon.rnn.RNN(4, activation="tanh"),
+    "lengths": lambda: gluon.rnn.LSTM(4, bidirectional=True, use_sequence_length=True),
+}
+for name, make in kinds.items():
+    here, there = losses(name, make, mx.cpu()), losses(name, make, mx.gpu(0))
+    assert all(abs(a - b) < 1e-4 * abs(a) for a, b in zip(here, there)), (name, here, there)
+    assert not mx.runtime.detours(), (name, mx.runtime.detours())
+print("trained")
+"""
+
+
 FIT = """
 import headrace as mx
 from headrace import gluon, nd
@@ -110,7 +148,9 @@ print("trained")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [TRAIN, ENCODE, FIT], ids=["convolutions", "encoder", "estimator"])
+@pytest.mark.parametrize(
+    "program", [TRAIN, ENCODE, RECUR, FIT], ids=["convolutions", "encoder", "recurrent", "estimator"]
+)
 def test_networks_train_on_gpus_alone_as_on_the_host(program, tmp_path):
     done = run(program, tmp_path)
     assert done.stdout.endswith("trained\n"), done.stderr
