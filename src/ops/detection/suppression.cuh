@@ -21,9 +21,11 @@ struct SuppressionArguments {
   double overlap_thresh, valid_thresh;
 };
 
+// Places are in ascending order, those of one value in their own order.
 struct PutBackArguments {
   const void* from;
-  const int64_t* record;
+  const int64_t* places;
+  const int64_t* order;
   void* to;  // zeros so far
   int64_t rows, width;
 };
@@ -131,13 +133,14 @@ inline void suppress_boxes(const SuppressionArguments& a) {
   }
 }
 
-// Rows come from different places. T: unsigned integers of the size of the elements.
+// The last of equal places writes. T: unsigned integers of the size of the elements.
 template <class T>
 inline void put_rows_back(const PutBackArguments& a) {
   const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
   for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.rows * a.width; i += step) {
-    const int64_t row = a.record[i / a.width];
-    if (row >= 0 && row < a.rows) static_cast<T*>(a.to)[row * a.width + i % a.width] = static_cast<const T*>(a.from)[i];
+    const int64_t s = i / a.width, j = i % a.width, place = a.places[s];
+    if (place < 0 || place >= a.rows || (s + 1 < a.rows && a.places[s + 1] == place)) continue;
+    static_cast<T*>(a.to)[place * a.width + j] = static_cast<const T*>(a.from)[a.order[s] * a.width + j];
   }
 }
 

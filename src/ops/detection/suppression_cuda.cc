@@ -75,8 +75,14 @@ void put_rows_back_cuda(KernelContext& c) {
   const Tensor &from = c.input(0), &to = c.output(0);
   fill(c, to, int64_t{0});
   if (from.size == 0) return;
-  const device::PutBackArguments arguments{from.data, c.input(1).as<int64_t>(), to.data, c.input(1).size,
-                                           from.shape.back()};
+  const int64_t rows = c.input(1).size;
+  const Shape shape{rows};
+  const Strides strides{1};
+  const auto integers = [&](void* data) { return Tensor{data, DType::kInt64, shape, strides, rows}; };
+  const Tensor places = integers(c.workspace<int64_t>(rows)), order = integers(c.workspace<int64_t>(rows));
+  select_first(c, integers(c.input(1).data), {1, rows, 1}, rows, true, &places, &order);
+  const device::PutBackArguments arguments{from.data, places.as<int64_t>(), order.as<int64_t>(), to.data,
+                                           rows,      from.shape.back()};
   launch_cuda({kSuppressionHeader, fmt::format("put_rows_back<uint{}_t>", 8 * item_size(to.dtype)), "PutBackArguments"},
               grid_for_boxes(from.size), arguments);
 }
