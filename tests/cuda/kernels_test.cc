@@ -45,6 +45,19 @@ TEST(CudaKernelsSlow, ReductionsOverAnyAxes) {
       expect_as_on_host({x}, [&](const Arrays& in) { return apply(op, in, {{"axis", axes}}); });
 }
 
+// Packs of neighbours, of many results and of few.
+TEST(CudaKernelsSlow, ReductionsOfRowsOfEveryDType) {
+  for (const DType dtype : kAllDTypes)
+    for (const char* op : {"_np_sum", "_np_max"})
+      expect_as_on_host({varied({300, 48}, dtype, 7)}, [op](const Arrays& in) {
+        return apply(op, in, {{"axis", Shape{0}}});
+      });
+  for (const Shape& shape : {Shape{9000, 8}, Shape{40, 4096}, Shape{1, 16}, Shape{0, 16}})
+    expect_as_on_host({varied(shape, DType::kFloat32, 8)}, [](const Arrays& in) {
+      return apply("_np_sum", in, {{"axis", Shape{0}}});
+    });
+}
+
 TEST(CudaKernelsSlow, LongReductionsAreCut) {
   expect_as_on_host({varied({3, 70'000}, DType::kFloat32, 4)}, [](const Arrays& in) {
     return apply("_np_sum", in, {{"axis", Shape{1}}});

@@ -17,6 +17,31 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 import recorded  # noqa: E402
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--current-gpu", action="store_true", help="gpu(0) is the current context of tests; see DEVELOPERS.md"
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--current-gpu"):
+        config.pluginmanager.register(CurrentGpu())
+
+
+class CurrentGpu:
+    """Tests make their arrays on gpu(0), all but those that bring devices of their own."""
+
+    def pytest_collection_modifyitems(self, items):
+        for item in items:
+            if "at" in item.fixturenames:
+                item.add_marker(pytest.mark.skip(reason="the fixture 'at' simulates GPUs"))
+
+    @pytest.fixture(autouse=True)
+    def current_gpu(self):
+        with hr.gpu(0):
+            yield
+
+
 @pytest.fixture(scope="session")
 def interop():
     """The folder of files written by MXNet 1.9.1."""

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/cuda/dnn.h"
 #include "backend/cuda/pinned_memory.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -101,7 +102,9 @@ void CudaBackend::await_everybody(int id) noexcept {
 
 std::vector<std::string> CudaBackend::features() {
   if (device_count() == 0) return {};
-  return {"CUDA"};
+  std::vector<std::string> names = {"CUDA"};
+  if (has_dnn()) names.emplace_back("CUDNN");
+  return names;
 }
 
 template <class Visit>

@@ -102,6 +102,8 @@ void put_convolution(CudaStream& stream, const DnnPlan& plan, const DnnConvoluti
   check(status.is_good(), ErrorKind::kRuntime, "{}: {}", to_string(device.device()), status.text());
 }
 
+bool has_dnn() { return dnn_library() != nullptr; }
+
 }  // namespace headrace
 
 #else
@@ -122,6 +124,8 @@ const DnnPlan* find_convolution(CudaStream&, const DnnConvolution&) {
 void put_convolution(CudaStream&, const DnnPlan&, const DnnConvolution&, FunctionRef<void*(size_t)>) {
   throw Error(ErrorKind::kRuntime, "there are no plans of cuDNN in this build");
 }
+
+bool has_dnn() { return false; }
 
 }  // namespace headrace
 

@@ -42,4 +42,7 @@ const DnnPlan* find_convolution(CudaStream& stream, const DnnConvolution& convol
 void put_convolution(CudaStream& stream, const DnnPlan& plan, const DnnConvolution& convolution,
                      FunctionRef<void*(size_t bytes)> workspace);
 
+// Whether there is the library. Any thread.
+bool has_dnn();
+
 }  // namespace headrace

@@ -42,6 +42,14 @@ struct Group {
   }
 };
 
+// Memory of the block, the same at each call. Its type says all that it depends on: kernels that are compiled apart
+// have structs of one name.
+template <class T, int kCount>
+inline T* shared_values() {
+  __shared__ T values[kCount];
+  return values;
+}
+
 struct Plus {
   template <class T>
   T operator()(T a, T b) const {

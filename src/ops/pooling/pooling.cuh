@@ -11,7 +11,8 @@ enum class PoolKind { kMax, kAverage, kSum, kNorm };
 struct PoolingArguments {
   const void* data;
   void* result;
-  void* moving;  // shaped as data; null in the forward pass
+  void* moving;     // shaped as data; null in the forward pass
+  int32_t* places;  // where each window has its largest element; null: not known
   int64_t images, channels;
   WindowGeometry window;
   ImageStrides data_strides, result_strides, moving_strides;
@@ -157,6 +158,56 @@ inline void pool_tangent(const PoolingArguments& a) {
                            });
 }
 
+// The windows that have element x.
+inline Stand windows_over(const PoolingArguments& a, const Place& x) {
+  Stand over{};
+  for (int d = 0; d < 3; ++d) {
+    const int64_t last = x.at[d] + a.window.pad[d], first = last - a.window.kernel[d] + 1;
+    over.begin.at[d] = first <= 0 ? 0 : (first + a.window.step[d] - 1) / a.window.step[d];
+    over.end.at[d] = smaller(last / a.window.step[d] + 1, a.window.out[d]);
+  }
+  return over;
+}
+
+// In `places`, which lie as (image, place, channel), the number of the element among those of its plane; -1: none.
+template <class T>
+inline void pool_places(const PoolingArguments& a) {
+  const int64_t* const in = a.window.data;
+  const int64_t places = count_of(a.window.out), size = a.images * a.channels * places;
+  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+    const int64_t channel = i % a.channels, image = i / a.channels / places;
+    const Pooled<T, PoolKind::kMax> pooled{
+        a, static_cast<const T*>(a.data) + image * a.data_strides.first + channel * a.data_strides.channel};
+    Place at{};
+    const bool found = pooled.largest(stand_at(a, place_of(i / a.channels % places, a.window.out)), at);
+    a.places[i] = found ? static_cast<int32_t>((at.at[0] * in[1] + at.at[1]) * in[2] + at.at[2]) : -1;
+  }
+}
+
+// As pool_back, where `places` are known.
+template <class T>
+inline void pool_back_to_places(const PoolingArguments& a) {
+  const int64_t *const in = a.window.data, *const out = a.window.out;
+  const int64_t elements = count_of(in), size = a.images * a.channels * elements;
+  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+    const int64_t channel = i % a.channels, image = i / a.channels / elements;
+    const auto number = static_cast<int32_t>(i / a.channels % elements);
+    const Place x = place_of(number, in);
+    const T* const heads =
+        static_cast<const T*>(a.result) + image * a.result_strides.first + channel * a.result_strides.channel;
+    const int32_t* const places = a.places + image * count_of(out) * a.channels + channel;
+    double sum = 0;
+    for_elements(windows_over(a, x), [&](const Place& y) {
+      if (places[((y.at[0] * out[1] + y.at[1]) * out[2] + y.at[2]) * a.channels] == number)
+        sum += numeric_cast<double>(heads[offset_of(y, a.result_strides.place)]);
+    });
+    static_cast<T*>(a.moving)[image * a.moving_strides.first + channel * a.moving_strides.channel +
+                              offset_of(x, a.moving_strides.place)] = numeric_cast<T>(sum);
+  }
+}
+
 // Each element sums what the windows over it give it, in their order.
 template <class T, PoolKind kKind>
 inline void pool_back(const PoolingArguments& a) {
@@ -164,14 +215,8 @@ inline void pool_back(const PoolingArguments& a) {
                            [&](const Place& x, const auto& pooled, int64_t image, int64_t channel, int64_t offset) {
                              const T* const heads = static_cast<const T*>(a.result) + image * a.result_strides.first +
                                                     channel * a.result_strides.channel;
-                             Stand over{};
-                             for (int d = 0; d < 3; ++d) {
-                               const int64_t last = x.at[d] + a.window.pad[d], first = last - a.window.kernel[d] + 1;
-                               over.begin.at[d] = first <= 0 ? 0 : (first + a.window.step[d] - 1) / a.window.step[d];
-                               over.end.at[d] = smaller(last / a.window.step[d] + 1, a.window.out[d]);
-                             }
                              double sum = 0;
-                             for_elements(over, [&](const Place& y) {
+                             for_elements(windows_over(a, x), [&](const Place& y) {
                                const double head = numeric_cast<double>(heads[offset_of(y, a.result_strides.place)]);
                                pooled.for_slopes(stand_at(a, y), [&](const Place& seen, double slope) {
                                  if (seen.at[0] == x.at[0] && seen.at[1] == x.at[1] && seen.at[2] == x.at[2])

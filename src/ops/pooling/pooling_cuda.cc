@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <string>
 
 #include "base/dtype_dispatch.h"
 #include "op/kernel_table.h"
@@ -27,7 +29,21 @@ const char* function_of(PoolingPass pass) {
   return pass == PoolingPass::kForward ? "pool" : pass == PoolingPass::kBackward ? "pool_back" : "pool_tangent";
 }
 
-void pool_cuda(KernelContext&, PoolingPass pass, const PoolingProblem& p) {
+constexpr const char* kHeader = "ops/pooling/pooling.cuh";
+
+KernelGrid grid_for(int64_t size) { return {blocks_for((size + kThreads - 1) / kThreads), kThreads}; }
+
+// Where windows have their largest elements is found once, not by each element again.
+void back_to_places(KernelContext& context, const PoolingProblem& p, device::PoolingArguments arguments) {
+  const int64_t windows = p.result.size();
+  arguments.places = context.workspace<int32_t>(std::max<int64_t>(windows, 1));
+  const std::string type = element_name(p.data.dtype);
+  if (windows > 0)
+    launch_cuda({kHeader, "pool_places<" + type + ">", "PoolingArguments"}, grid_for(windows), arguments);
+  launch_cuda({kHeader, "pool_back_to_places<" + type + ">", "PoolingArguments"}, grid_for(p.moving.size()), arguments);
+}
+
+void pool_cuda(KernelContext& context, PoolingPass pass, const PoolingProblem& p) {
   const int64_t size = pass == PoolingPass::kBackward ? p.moving.size() : p.result.size();
   if (size == 0) return;
   const PoolWindow& w = p.window;
@@ -35,6 +51,7 @@ void pool_cuda(KernelContext&, PoolingPass pass, const PoolingProblem& p) {
   const device::PoolingArguments arguments{p.data.data,
                                            p.result.data,
                                            p.moving.data,
+                                           nullptr,
                                            p.data.shape[0],
                                            p.data.shape[1],
                                            device_window(p.data, p.result, w.kernel, w.stride, {}, w.pad),
@@ -44,11 +61,14 @@ void pool_cuda(KernelContext&, PoolingPass pass, const PoolingProblem& p) {
                                            least_of(p.data.dtype),
                                            w.p,
                                            w.counts_padding};
-  launch_cuda({"ops/pooling/pooling.cuh",
+  const int64_t plane = p.data.size() / std::max<int64_t>(1, p.data.shape[0] * p.data.shape[1]);
+  if (pass == PoolingPass::kBackward && w.kind == PoolKind::kMax && plane <= std::numeric_limits<int32_t>::max())
+    return back_to_places(context, p, arguments);
+  launch_cuda({kHeader,
                fmt::format("{}<{}, static_cast<device::PoolKind>({})>", function_of(pass), element_name(p.data.dtype),
                            static_cast<int>(w.kind)),
                "PoolingArguments"},
-              {blocks_for((size + kThreads - 1) / kThreads), kThreads}, arguments);
+              grid_for(size), arguments);
 }
 
 }  // namespace

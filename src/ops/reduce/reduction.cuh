@@ -11,6 +11,7 @@
 #pragma once
 
 #include "op/device/group.cuh"
+#include "op/device/pack.cuh"
 
 namespace headrace::device {
 
@@ -102,10 +103,24 @@ inline void combine_elements(const ReductionArguments<Reduce>& a, const int64_t*
   }
 }
 
+template <class Reduce>
+inline void put_result(const ReductionArguments<Reduce>& a, int64_t result, typename Reduce::Held held) {
+  using Epilogue = typename Reduce::Epilogue;
+  using Held = typename Reduce::Held;
+  if constexpr (Reduce::kIsWhole) {
+    if constexpr (Reduce::kHasInitial) held = Combined<Reduce::kCombine>()(held, a.initial);
+    Held values[2] = {held, held};
+    Epilogue::run(&a.count, values);
+    using Element = typename Epilogue::template Element<1>;
+    static_cast<Element*>(a.output)[result] = numeric_cast<Element>(values[1]);
+  } else {
+    static_cast<Held*>(a.output)[result] = held;
+  }
+}
+
 // kWidth threads to a result, see Group. Each combines every kWidth-th element, then they combine what they have.
 template <class Reduce, int kWidth, bool kAcross>
 inline void reduce(const ReductionArguments<Reduce>& a) {
-  using Epilogue = typename Reduce::Epilogue;
   using Held = typename Reduce::Held;
   using Threads = Group<kWidth, kAcross>;
   const Combined<Reduce::kCombine> combine;
@@ -124,15 +139,55 @@ inline void reduce(const ReductionArguments<Reduce>& a) {
       for (; i < end; i += kWidth) combine_elements<1, kWidth>(a, base, i, held);
     }
     held = Threads::combined(held, combine);
-    if (result >= results || Threads::lane() != 0) continue;
-    if constexpr (Reduce::kIsWhole) {
-      if constexpr (Reduce::kHasInitial) held = combine(held, a.initial);
-      Held values[2] = {held, held};
-      Epilogue::run(&a.count, values);
-      using Element = typename Epilogue::template Element<1>;
-      static_cast<Element*>(a.output)[result] = numeric_cast<Element>(values[1]);
-    } else {
-      static_cast<Held*>(a.output)[result] = held;
+    if (result < results && Threads::lane() == 0) put_result(a, result, held);
+  }
+}
+
+// Of one input whose kept elements lie side by side, packs of them at an address that is a multiple of theirs: each
+// thread has a pack and goes down the others. kAcross threads of a block have packs beside each other.
+template <class Reduce, int kPack, int kAcross>
+inline void reduce_packs(const ReductionArguments<Reduce>& a) {
+  using Prologue = typename Reduce::Prologue;
+  using Held = typename Reduce::Held;
+  using Packed = Pack<typename Prologue::template Element<0>, kPack>;
+  constexpr int kDown = kBlockThreads / kAcross, kColumns = kAcross * kPack;
+  const Combined<Reduce::kCombine> combine;
+  Held* const values = shared_values<Held, kBlockThreads * kPack>();
+  const int down = threadIdx.x / kAcross;
+  const int64_t tiles = (a.results + kColumns - 1) / kColumns;
+  for (int64_t piece = blockIdx.x; piece < tiles * a.chunks; piece += gridDim.x) {
+    const int64_t tile = piece % tiles * kColumns, chunk = piece / tiles, begin = chunk * a.chunk;
+    const int64_t end = begin + a.chunk < a.elements ? begin + a.chunk : a.elements;
+    const int64_t column = tile + threadIdx.x % kAcross * kPack;
+    Held held[kPack];
+    for (Held& one : held) one = nothing<Reduce::kCombine, Held>();
+    const auto take = [&]<int kCount>(int64_t first) {
+      Packed packs[kCount];
+#pragma unroll
+      for (int e = 0; e < kCount; ++e)
+        packs[e] = *reinterpret_cast<const Packed*>(static_cast<const typename Prologue::template Element<0>*>(a.inputs[0]) +
+                                                    (first + e * kDown) * a.reduced_strides[0] + column);
+#pragma unroll
+      for (int e = 0; e < kCount; ++e)
+        for (int k = 0; k < kPack; ++k) {
+          typename Prologue::Compute operands[Prologue::kOperands];
+          operands[0] = numeric_cast<typename Prologue::Compute>(packs[e].elements[k]);
+          Prologue::run(a.parameters, operands);
+          held[k] = combine(held[k], numeric_cast<Held>(operands[1]));
+        }
+    };
+    if (column < a.results) {
+      int64_t i = begin + down;
+      for (; i + (kAtOnce - 1) * kDown < end; i += kAtOnce * kDown) take.template operator()<kAtOnce>(i);
+      for (; i < end; i += kDown) take.template operator()<1>(i);
+    }
+    __syncthreads();  // an earlier piece is over with them
+    for (int k = 0; k < kPack; ++k) values[threadIdx.x * kPack + k] = held[k];
+    __syncthreads();
+    for (int own = threadIdx.x; own < kColumns && tile + own < a.results; own += kBlockThreads) {
+      Held whole = values[own];
+      for (int row = 1; row < kDown; ++row) whole = combine(whole, values[row * kColumns + own]);
+      put_result(a, (tile + own) * a.chunks + chunk, whole);
     }
   }
 }

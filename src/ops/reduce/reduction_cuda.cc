@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "op/catalogue.h"
@@ -87,8 +88,20 @@ struct ReductionKernel {
   std::vector<DType> inputs;
   DType output;
   int kept, reduced;  // dimensions
-  int width;          // threads to a result
+  int width;          // threads to a result, or, of packs, beside each other
+  int pack;           // neighbouring results of a thread; 0: it works on one
   bool across, is_whole, has_initial;
+
+  std::string call() const {
+    return pack > 0 ? fmt::format("reduce_packs<headrace::Reduce, {}, {}>", pack, width)
+                    : fmt::format("reduce<headrace::Reduce, {}, {}>", width, across);
+  }
+  int64_t blocks(int64_t results, int64_t chunks) const {
+    if (pack == 0) return (results * chunks * width + kBlockThreads - 1) / kBlockThreads;
+    return (results + int64_t{width} * pack - 1) / (int64_t{width} * pack) * chunks;
+  }
+  // The threads that go through what one result is made of, together.
+  int64_t threads_of_result() const { return pack > 0 ? kBlockThreads / width : width; }
 };
 
 struct Launch {
@@ -122,13 +135,13 @@ namespace headrace {{
 }}  // namespace headrace
 
 extern "C" __global__ void {}(const headrace::device::ReductionArguments<headrace::Reduce> arguments) {{
-  headrace::device::reduce<headrace::Reduce, {}, {}>(arguments);
+  headrace::device::{}(arguments);
 }}
 )",
                      formula_struct("Prologue", k.prologue, k.type, elements),
                      formula_struct("Epilogue", k.epilogue, k.held, results), static_cast<int>(k.combine),
                      k.inputs.size(), std::max(k.prologue.num_parameters, 1), k.kept, k.reduced, k.is_whole,
-                     k.has_initial, kKernelName, k.width, k.across);
+                     k.has_initial, kKernelName, k.call());
 }
 
 void launch_reduction(const Launch& l) {
@@ -142,12 +155,12 @@ void launch_reduction(const Launch& l) {
       .add(kernel.kept)
       .add(kernel.reduced);
   key.add(kernel.width)
+      .add(kernel.pack)
       .add(kernel.across)
       .add(kernel.is_whole)
       .add(kernel.has_initial)
       .add_all(std::span(kernel.inputs));
   KernelArguments arguments;
-  const int64_t results = l.layout.kept.count * l.chunks;
   arguments.add(l.layout.kept.count).add(l.layout.reduced.count).add(l.chunks).add(l.chunk);
   for (const Operand& input : l.inputs) arguments.add(input.data);
   arguments.add(l.output);
@@ -155,16 +168,27 @@ void launch_reduction(const Launch& l) {
   l.layout.reduced.write(arguments);
   add_parameters(arguments, kernel.type, l.options.parameters);
   add_parameters(arguments, kernel.held, std::array{l.options.initial.value_or(0), l.count});
-  const int64_t per_block = kBlockThreads / kernel.width;
   launch_cuda_source(
       "reduction" + std::string(key.key()), [&] { return source_of(kernel); },
-      {blocks_for((results + per_block - 1) / per_block), kBlockThreads}, arguments.bytes());
+      {blocks_for(kernel.blocks(l.layout.kept.count, l.chunks)), kBlockThreads}, arguments.bytes());
 }
 
 // What cut results are put together with: they are elements that are results already.
 const Formula& same() {
   static const Formula formula{.num_inputs = 1, .outputs = {input(0)}};
   return formula;
+}
+
+// How many neighbouring results a thread takes of one input whose kept elements lie side by side; 0: they do not.
+int pack_of(const Layout& layout, std::span<const Operand> inputs) {
+  constexpr size_t kPackBytes = 16;
+  if (inputs.size() != 1 || layout.kept.size() != 1 || layout.reduced.size() != 1) return 0;
+  const size_t item = item_size(inputs[0].dtype), pack = kPackBytes / std::max<size_t>(item, 2);
+  const auto whole = static_cast<int64_t>(pack);
+  const int64_t row = layout.reduced.strides[0][0];
+  const bool is_even = layout.kept.strides[0][0] == 1 && layout.kept.count % whole == 0 && row > 0 &&
+                       row % whole == 0 && reinterpret_cast<uintptr_t>(inputs[0].data) % (pack * item) == 0;
+  return is_even ? static_cast<int>(pack) : 0;
 }
 
 void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape& space,
@@ -174,7 +198,10 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
   const ComputeType held = held_type(reduction.combine(), type, inputs[0].dtype, output.dtype);
   const Layout layout(space, inputs, axes);
   const int64_t results = layout.kept.count, elements = layout.reduced.count;
-  const int width = layout.is_across         ? kLanesAcross
+  const int pack = pack_of(layout, inputs);
+  const int width = pack > 0                 ? static_cast<int>(std::bit_ceil(
+                                                   static_cast<uint64_t>(std::clamp<int64_t>(results / pack, 1, kBlockThreads))))
+                    : layout.is_across       ? kLanesAcross
                     : elements <= kShort     ? 1
                     : elements <= 32 * kWarp ? kWarp
                                              : kBlockThreads;
@@ -188,13 +215,15 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
                          layout.kept.size(),
                          layout.reduced.size(),
                          width,
+                         pack,
                          layout.is_across,
                          true,
                          options.initial.has_value()};
   for (const Operand& input : inputs) kernel.inputs.push_back(input.dtype);
   const double count = options.count.value_or(static_cast<double>(elements));
-  // How what goes into one result is cut follows from the shape alone, so that sums do not depend on the GPU.
-  const int64_t wanted = std::min({elements / (kLeastOfThread * width), kManyThreads / (results * width), kMostChunks});
+  // How what goes into one result is cut follows from how operands lie, so that sums do not depend on the GPU.
+  const int64_t wanted = std::min({elements / (kLeastOfThread * kernel.threads_of_result()),
+                                   kManyThreads / (kBlockThreads * kernel.blocks(results, 1)), kMostChunks});
   if (wanted <= 1) return launch_reduction({kernel, layout, inputs, output.data, 1, elements, count, options});
   const int64_t chunk = (elements + wanted - 1) / wanted, chunks = (elements + chunk - 1) / chunk;
   void* const parts = context.workspace(static_cast<size_t>(results * chunks) * item_size(held));
@@ -204,19 +233,10 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
   const Operand partial{parts, dtype_of(held), strides.data()};
   const Layout rows(Shape{results, chunks}, {&partial, 1}, 0b10);
   const ReductionOptions last{.initial = options.initial};
-  const ReductionKernel merge{same(),
-                              reduction.epilogue(),
-                              reduction.combine(),
-                              held,
-                              held,
-                              {dtype_of(held)},
-                              output.dtype,
-                              rows.kept.size(),
-                              rows.reduced.size(),
-                              kWarp,
-                              false,
-                              true,
-                              options.initial.has_value()};
+  const ReductionKernel merge{
+      same(),       reduction.epilogue(),       reduction.combine(), held,  held, {dtype_of(held)},
+      output.dtype, rows.kept.size(),           rows.reduced.size(), kWarp, 0,    false,
+      true,         options.initial.has_value()};
   launch_reduction({merge, rows, {&partial, 1}, output.data, 1, chunks, count, last});
 }
 

@@ -18,6 +18,7 @@ import numpy
 
 from ... import _generator, _semantics
 from ..._arrays import NDArray
+from ...context import Context, cpu
 from ._host import to_array
 from ._shared_memory import Segment, layout
 
@@ -59,6 +60,7 @@ class Worker:
 
     def run(self):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+        Context.default_ctx = cpu()  # a forked process has no GPUs
         parent = os.getppid()
         try:
             while True:

@@ -1,5 +1,5 @@
-// How the kernel of a formula goes over its operands. The source that is made for a formula (op/formula/source_cuda.h) has a
-// struct of it:
+// How the kernel of a formula goes over its operands. The source that is made for a formula (op/formula/source_cuda.h)
+// has a struct of it:
 //
 //   struct Formula {
 //     using Compute = float;                          // what it computes in
@@ -85,7 +85,8 @@ inline void run_strided(const A& a) {
     }
     Compute values[Formula::kOperands];
     for_each_number<0, Formula::kInputs>([&]<int k>() {
-      values[k] = numeric_cast<Compute>(static_cast<const typename Formula::template Element<k>*>(a.data[k])[offsets[k]]);
+      values[k] =
+          numeric_cast<Compute>(static_cast<const typename Formula::template Element<k>*>(a.data[k])[offsets[k]]);
     });
     Formula::run(a.parameters, values);
     for_each_number<Formula::kInputs, Formula::kOperands>([&]<int k>() {
