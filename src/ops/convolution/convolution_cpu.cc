@@ -156,6 +156,8 @@ void finish(KernelContext& context, const ConvolutionProblem& p) {
 void add_bias_to_data(const ConvolutionProblem& p) {
   if (p.dtype() == DType::kFloat32)
     add_channels(p.data, static_cast<const float*>(p.bias));
+  else if (p.dtype() == DType::kFloat16)  // which oneDNN knows on processors with AVX512-FP16
+    add_channels(p.data, static_cast<const Float16*>(p.bias));
   else
     add_channels(p.data, static_cast<const Bfloat16*>(p.bias));
 }

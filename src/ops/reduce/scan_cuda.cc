@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kManyThreads = 1 << 16;  // keep a GPU busy
+constexpr int64_t kEnoughThreads = 1 << 16;  // keep a GPU busy
 constexpr int64_t kMostScanChunks = 256;   // each thread adds up the sums of those before its own
 constexpr int64_t kLeastTiles = 4;         // of a chunk
 
@@ -21,7 +21,7 @@ void scan_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, bo
   const int64_t rows = space.outer * space.inner, tile = width.threads * device::kScanItems;
   // How rows are cut follows from the shape alone, so that sums do not depend on the GPU.
   const int64_t wanted =
-      std::min({space.length / (kLeastTiles * tile), kManyThreads / (rows * width.threads), kMostScanChunks});
+      std::min({space.length / (kLeastTiles * tile), kEnoughThreads / (rows * width.threads), kMostScanChunks});
   device::ScanArguments arguments{input.data, output.data, nullptr, rows, space.length, space.inner, 1, space.length};
   const auto launch = [&](const char* function) {
     launch_cuda(
