@@ -12,8 +12,8 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kEnoughThreads = 1 << 16;  // keep a GPU busy
-constexpr int64_t kMostScanChunks = 256;   // each thread adds up the sums of those before its own
-constexpr int64_t kLeastTiles = 4;         // of a chunk
+constexpr int64_t kMostScanChunks = 256;     // each thread adds up the sums of those before its own
+constexpr int64_t kLeastTiles = 4;           // of a chunk
 
 void scan_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, bool reverse, const Tensor& output) {
   if (input.size == 0) return;
