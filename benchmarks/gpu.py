@@ -1,7 +1,7 @@
 """Times Headrace or PyTorch on one GPU. Usage: gpu.py {headrace|torch} [RESULTS.json] [-k WORDS]
 
-Each framework runs in the Python that has it, one after the other on the same machine. After each case comes a
-line of JSON, name to number, so that a run which is cut short leaves what it has. Names end in their unit.
+Each framework runs in the Python that has it, one after the other on the same machine. After each case comes
+a line of JSON, name to number, so that a run which is cut short leaves what it has. Names end in their unit.
 """
 
 from __future__ import annotations
