@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "op/formula/special_functions.h"
 #include "ops/random/sampling.h"
 
 namespace headrace {
@@ -90,8 +91,7 @@ double poisson(Stream& stream, double mean) {
     double us = 0.5 - std::abs(u), k = std::floor((2 * a / us + b) * u + mean + 0.43);
     if (us >= 0.07 && v <= accept) return k;
     if (k < 0 || (us < 0.013 && v > us)) continue;
-    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <=
-        -mean + k * log_mean - std::lgamma(k + 1))
+    if (std::log(v) + std::log(inverse_alpha) - std::log(a / (us * us) + b) <= -mean + k * log_mean - log_gamma(k + 1))
       return k;
   }
 }

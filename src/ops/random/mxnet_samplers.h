@@ -42,6 +42,12 @@ Real gamma(Words& words, Real shape, Real scale) {
   }
 }
 
+// std::lgamma(x) with a place of the thread's own for the sign, which that writes where all threads see it.
+inline float log_gamma_of(float x) noexcept {
+  int sign = 0;
+  return ::lgammaf_r(x, &sign);
+}
+
 // Products of uniforms for small means, else "Numerical Recipes in C", 7.3: rejection with a Lorentzian.
 template <class Words>
 float poisson(Words& words, float mean) {
@@ -53,7 +59,7 @@ float poisson(Words& words, float mean) {
     return static_cast<float>(count);
   }
   const auto width = static_cast<float>(std::sqrt(2.0 * mean)), log_mean = std::log(mean);
-  const auto g = static_cast<float>(mean * log_mean - std::lgamma(mean + 1.0f));
+  const auto g = static_cast<float>(mean * log_mean - log_gamma_of(mean + 1.0f));
   while (true) {
     float y, count;
     do {
@@ -62,7 +68,7 @@ float poisson(Words& words, float mean) {
     } while (count < 0);
     count = std::floor(count);
     const auto accept =
-        static_cast<float>(0.9 * (1.0 + y * y) * std::exp(count * log_mean - std::lgamma(count + 1) - g));
+        static_cast<float>(0.9 * (1.0 + y * y) * std::exp(count * log_mean - log_gamma_of(count + 1) - g));
     if (!(uniform01<float>(words) > accept)) return count;
   }
 }
