@@ -91,7 +91,7 @@ Device device_of(const DlTensor& tensor) {
 void free_capsule(PyObject* capsule) {
   if (!PyCapsule_IsValid(capsule, "dltensor")) return;
   auto* managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-  if (managed->deleter) managed->deleter(managed);  // the producer may have nothing to free
+  managed->deleter(managed);
 }
 
 }  // namespace
