@@ -56,6 +56,11 @@ int64_t blocks_for(int64_t pieces) {
   return std::clamp<int64_t>(pieces, 1, int64_t{current_cuda_device().processors()} * kBlocksPerCore);
 }
 
+KernelGrid grid_of(int64_t elements) {
+  constexpr unsigned kThreads = 256;  // as in op/device/group.cuh
+  return {blocks_for((elements + kThreads - 1) / kThreads), kThreads};
+}
+
 void launch_cuda_source(std::string_view key, FunctionRef<std::string()> source, KernelGrid grid,
                         std::span<const std::byte> arguments) {
   CudaDevice& device = current_cuda_device();
@@ -100,6 +105,8 @@ extern "C" __global__ void {}(const headrace::device::{} arguments) {{
 )",
                                kKernelName, kernel.arguments, kernel.function);
 }
+
+std::string bits_name(DType dtype) { return fmt::format("uint{}_t", 8 * item_size(dtype)); }
 
 std::string element_name(DType dtype) {
   switch (dtype) {

@@ -53,6 +53,8 @@ struct KernelGrid {
 // Enough blocks for so many pieces of work, each that of one block, but no more than the device runs in a few rounds:
 // kernels go on to further pieces.
 int64_t blocks_for(int64_t pieces);
+// For kernels whose threads work on one of so many elements, then perhaps on further ones.
+KernelGrid grid_of(int64_t elements);
 
 // `key` stands for the source, whose kernel has the name kKernelName; it is asked for where the key is new.
 void launch_cuda_source(std::string_view key, FunctionRef<std::string()> source, KernelGrid grid,
@@ -101,5 +103,7 @@ const void* copy_to_device(KernelContext& context, std::span<const std::byte> by
 
 // What kernels call elements of a dtype.
 std::string element_name(DType dtype);
+// Of elements that are only moved: unsigned integers of their size.
+std::string bits_name(DType dtype);
 
 }  // namespace headrace

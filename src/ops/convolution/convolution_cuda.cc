@@ -15,7 +15,6 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kMostColumnBytes = int64_t{256} << 20;  // of workspace; more images are worked on in turns
-constexpr unsigned kThreads = 256;
 
 char* at(const void* data, int64_t offset, DType dtype) {
   return static_cast<char*>(const_cast<void*>(data)) + offset * static_cast<int64_t>(item_size(dtype));
@@ -100,8 +99,8 @@ class GroupOfImages {
         data_.data,           columns,   adds ? bias_ : nullptr,
         data_.shape[0],       channels_, device_window(data_, out_, w.kernel, w.stride, w.dilate, w.pad),
         device_strides(data_)};
-    launch_cuda({"ops/convolution/convolution.cuh", std::move(function), "ColumnArguments"},
-                {blocks_for((elements + kThreads - 1) / kThreads), kThreads}, arguments);
+    launch_cuda({"ops/convolution/convolution.cuh", std::move(function), "ColumnArguments"}, grid_of(elements),
+                arguments);
   }
 
   void* gathered() {

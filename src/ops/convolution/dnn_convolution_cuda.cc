@@ -86,13 +86,12 @@ class LibraryConvolution {
   }
 
   void add_bias(const Image& image, void* data) {
-    constexpr unsigned kThreads = 256;
     const int64_t size = image.size(), channels = image.shape[1];
     const device::ChannelArguments arguments{data, p_.bias, size, channels,
                                              channels_last_ ? 1 : size / image.shape[0] / channels};
     launch_cuda(
         {"ops/convolution/convolution.cuh", "add_to_channels<" + element_name(p_.dtype()) + ">", "ChannelArguments"},
-        {blocks_for((size + kThreads - 1) / kThreads), kThreads}, arguments);
+        grid_of(size), arguments);
   }
 
   KernelContext& context_;

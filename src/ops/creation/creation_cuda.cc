@@ -14,9 +14,6 @@ namespace headrace {
 namespace {
 
 constexpr const char* kHeader = "ops/creation/creation.cuh";
-constexpr unsigned kThreads = 256;
-
-KernelGrid grid_for(int64_t elements) { return {blocks_for((elements + kThreads - 1) / kThreads), kThreads}; }
 
 void fill_cuda(KernelContext&, const Tensor& output, const Number& value) {
   if (output.size == 0) return;
@@ -25,8 +22,8 @@ void fill_cuda(KernelContext&, const Tensor& output, const Number& value) {
     const T converted = std::visit([](auto number) { return numeric_cast<T>(number); }, value);
     std::memcpy(&arguments.bits, &converted, sizeof converted);
   });
-  launch_cuda({kHeader, fmt::format("fill<uint{}_t>", 8 * item_size(output.dtype)), "FillArguments"},
-              grid_for(output.size), arguments);
+  launch_cuda({kHeader, fmt::format("fill<{}>", bits_name(output.dtype)), "FillArguments"}, grid_of(output.size),
+              arguments);
 }
 
 uint64_t bits_of(const Number& number) {
@@ -39,7 +36,7 @@ void fill_progression_cuda(KernelContext&, const Tensor& output, const Progressi
   const char* const type = std::holds_alternative<double>(p.start) ? "double" : "int64_t";
   launch_cuda(
       {kHeader, fmt::format("fill_progression<{}, {}>", element_name(output.dtype), type), "ProgressionArguments"},
-      grid_for(output.size), arguments);
+      grid_of(output.size), arguments);
 }
 
 void copy_triangle_cuda(KernelContext&, const Tensor& input, const Tensor& output, int64_t k, bool lower) {
@@ -51,9 +48,8 @@ void copy_triangle_cuda(KernelContext&, const Tensor& input, const Tensor& outpu
                                             output.shape.back(),
                                             k,
                                             input.shape.size() == 1};
-  launch_cuda(
-      {kHeader, fmt::format("copy_triangle<uint{}_t, {}>", 8 * item_size(output.dtype), lower), "TriangleArguments"},
-      grid_for(output.size), arguments);
+  launch_cuda({kHeader, fmt::format("copy_triangle<{}, {}>", bits_name(output.dtype), lower), "TriangleArguments"},
+              grid_of(output.size), arguments);
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 namespace headrace {
 namespace {
 
-constexpr unsigned kAnchorThreads = 256;
-
 void fill_anchors_cuda(KernelContext& c, const AnchorGrid& grid, const Tensor& output) {
   if (output.size == 0) return;
   const void* const sides = copy_to_device(c, std::as_bytes(std::span(grid.half_sides)));
@@ -25,7 +23,7 @@ void fill_anchors_cuda(KernelContext& c, const AnchorGrid& grid, const Tensor& o
                                           .right = grid.right};
   launch_cuda(
       {"ops/detection/anchors.cuh", fmt::format("fill_anchors<{}>", element_name(output.dtype)), "AnchorArguments"},
-      {blocks_for((output.size + kAnchorThreads - 1) / kAnchorThreads), kAnchorThreads}, arguments);
+      grid_of(output.size), arguments);
 }
 
 }  // namespace

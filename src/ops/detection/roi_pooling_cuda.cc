@@ -12,11 +12,6 @@ namespace headrace {
 namespace {
 
 constexpr const char* kRegionHeader = "ops/detection/roi_pooling.cuh";
-constexpr unsigned kRegionThreads = 256;
-
-KernelGrid grid_for_regions(int64_t elements) {
-  return {blocks_for((elements + kRegionThreads - 1) / kRegionThreads), kRegionThreads};
-}
 
 std::string kernel_of(const char* function, DType dtype) {
   return fmt::format("{}<{}, {}>", function, dtype == DType::kFloat64 ? "double" : "float", element_name(dtype));
@@ -38,8 +33,7 @@ void pool_regions_cuda(KernelContext& c, double scale) {
                                               .grid_height = s.grid_height,
                                               .grid_width = s.grid_width,
                                               .scale = scale};
-  launch_cuda({kRegionHeader, kernel_of("pool_regions", to.dtype), "RegionPoolArguments"}, grid_for_regions(to.size),
-              arguments);
+  launch_cuda({kRegionHeader, kernel_of("pool_regions", to.dtype), "RegionPoolArguments"}, grid_of(to.size), arguments);
 }
 
 void add_to_recorded_cuda(KernelContext& c) {
@@ -54,7 +48,7 @@ void add_to_recorded_cuda(KernelContext& c) {
   select_first(c, record, {1, from.size, 1}, from.size, true, &places, &order);
   const device::RecordArguments arguments{from.data, places.as<int64_t>(), order.as<int64_t>(), to.data, from.size,
                                           to.size};
-  launch_cuda({kRegionHeader, kernel_of("add_to_recorded", to.dtype), "RecordArguments"}, grid_for_regions(from.size),
+  launch_cuda({kRegionHeader, kernel_of("add_to_recorded", to.dtype), "RecordArguments"}, grid_of(from.size),
               arguments);
 }
 

@@ -15,11 +15,6 @@ namespace {
 
 constexpr const char* kSuppressionHeader = "ops/detection/suppression.cuh";
 
-KernelGrid grid_for_boxes(int64_t elements) {
-  return {blocks_for((elements + device::kSuppressionThreads - 1) / device::kSuppressionThreads),
-          device::kSuppressionThreads};
-}
-
 // topk=0: nothing is done.
 void keep_all(KernelContext& c) {
   const Tensor &from = c.input(0), &to = c.output(0);
@@ -66,7 +61,7 @@ void suppress_boxes_cuda(KernelContext& c, const NmsAttrs& a) {
                  "SuppressionArguments"},
                 grid, arguments);
   };
-  launch("score_boxes", grid_for_boxes(record.size));
+  launch("score_boxes", grid_of(record.size));
   select_first(c, scores, {images, count, 1}, count, false, nullptr, &order);
   launch("suppress_boxes", {blocks_for(images), device::kSuppressionThreads});
 }
@@ -83,8 +78,8 @@ void put_rows_back_cuda(KernelContext& c) {
   select_first(c, integers(c.input(1).data), {1, rows, 1}, rows, true, &places, &order);
   const device::PutBackArguments arguments{from.data, places.as<int64_t>(), order.as<int64_t>(), to.data,
                                            rows,      from.shape.back()};
-  launch_cuda({kSuppressionHeader, fmt::format("put_rows_back<uint{}_t>", 8 * item_size(to.dtype)), "PutBackArguments"},
-              grid_for_boxes(from.size), arguments);
+  launch_cuda({kSuppressionHeader, fmt::format("put_rows_back<{}>", bits_name(to.dtype)), "PutBackArguments"},
+              grid_of(from.size), arguments);
 }
 
 }  // namespace

@@ -8,8 +8,6 @@
 namespace headrace {
 namespace {
 
-constexpr unsigned kResampleThreads = 256;
-
 static_assert(sizeof(ResampleTaps::Tap) == sizeof(device::ResampleTap));
 
 void resample_cuda(KernelContext& c, const ResampleAttrs& a) {
@@ -37,7 +35,7 @@ void resample_cuda(KernelContext& c, const ResampleAttrs& a) {
   launch_cuda({"ops/image/resample.cuh",
                fmt::format("resample<{}, {}>", x.dtype == DType::kFloat64 ? "double" : "float", element_name(x.dtype)),
                "ResampleArguments"},
-              {blocks_for((y.size + kResampleThreads - 1) / kResampleThreads), kResampleThreads}, arguments);
+              grid_of(y.size), arguments);
 }
 
 }  // namespace

@@ -10,11 +10,6 @@ namespace headrace {
 namespace {
 
 constexpr const char* kSelectionHeader = "ops/index/selection.cuh";
-constexpr unsigned kSelectionThreads = 256;
-
-KernelGrid grid_of(int64_t elements) {
-  return {blocks_for((elements + kSelectionThreads - 1) / kSelectionThreads), kSelectionThreads};
-}
 
 device::Walk walk_through(const char* name, const Shape& extents, const Strides& strides) {
   device::Walk walk{.dims = 0, .extents = {}, .strides = {}};
@@ -84,8 +79,6 @@ void scatter_add_cuda(KernelContext& c, const Selected& selected, const Tensor& 
 }
 
 }  // namespace
-
-std::string bits_name(DType dtype) { return fmt::format("uint{}_t", 8 * item_size(dtype)); }
 
 CudaSelection::CudaSelection(KernelContext& context, int64_t count, int64_t inner, bool index_first)
     : context_(context) {

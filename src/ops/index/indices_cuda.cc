@@ -18,8 +18,6 @@ namespace {
 constexpr const char* kHeader = "ops/index/indices.cuh";
 constexpr unsigned kThreads = 256;  // find_outside works with blocks of so many
 
-KernelGrid grid_for(int64_t elements) { return {blocks_for((elements + kThreads - 1) / kThreads), kThreads}; }
-
 }  // namespace
 
 void raise_outside(KernelContext& c, const Positions& positions, int64_t extent) {
@@ -56,7 +54,7 @@ void launch_indexing(KernelContext& c, const char* function, const Tensor& from,
                fmt::format("{}<{}, {}, static_cast<device::IndexMode>({})>", function, bits_name(to.dtype),
                            element_name(positions.indices.dtype), static_cast<int>(positions.mode)),
                "IndexArguments"},
-              grid_for(to.size), arguments);
+              grid_of(to.size), arguments);
 }
 
 void take_cuda(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
@@ -89,7 +87,7 @@ void mark_cuda(KernelContext&, const Tensor& indices, double on, double off, con
   const device::MarkArguments arguments{indices.data, to.data, indices.size, to.shape.back(), on, off};
   launch_cuda({kHeader, fmt::format("mark_positions<{}, {}>", element_name(to.dtype), element_name(indices.dtype)),
                "MarkArguments"},
-              grid_for(to.size), arguments);
+              grid_of(to.size), arguments);
 }
 
 }  // namespace

@@ -7,9 +7,6 @@
 
 namespace headrace {
 
-// Of elements that are only moved: unsigned integers of their size.
-std::string bits_name(DType dtype);
-
 // The work fails when the stream has come to it and an index is out of range, where the mode says that this raises.
 void raise_outside(KernelContext& c, const Positions& positions, int64_t extent);
 

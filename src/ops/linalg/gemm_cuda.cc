@@ -62,12 +62,11 @@ std::optional<BlasMatrix> transposed(const EvenStack& stack, int64_t rows, int64
 }
 
 void plain(const Gemm& g, int64_t batch, const EvenStack& a, const EvenStack& b) {
-  constexpr unsigned kThreads = 256;
   const device::GemmArguments arguments{
       a.data, b.data,         g.c,          g.bias,          batch,          g.m,          g.n,
       g.k,    a.batch_stride, a.row_stride, a.column_stride, b.batch_stride, b.row_stride, b.column_stride};
   launch_cuda({"ops/linalg/gemm.cuh", "gemm<" + element_name(g.dtype) + ">", "GemmArguments"},
-              {blocks_for((batch * g.m * g.n + kThreads - 1) / kThreads), kThreads}, arguments);
+              grid_of(batch * g.m * g.n), arguments);
 }
 
 // c' = b' a', whose columns are the rows of c.

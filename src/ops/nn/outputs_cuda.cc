@@ -28,7 +28,7 @@ void labelled_cuda(KernelContext& c, const AxisSpace& space, const LabelledSoftm
                fmt::format("labelled_gradient<{}, {}, {}>", y.dtype == DType::kFloat64 ? "double" : "float",
                            element_name(y.dtype), element_name(labels.dtype)),
                "LabelledArguments"},
-              {blocks_for((dx.size + kThreads - 1) / kThreads), kThreads}, arguments);
+              grid_of(dx.size), arguments);
 }
 
 }  // namespace

@@ -12,8 +12,6 @@
 namespace headrace {
 namespace {
 
-constexpr unsigned kSequenceThreads = 256;
-
 void run_sequences_cuda(KernelContext& c, SequenceWork work, int64_t axis, double value) {
   const Tensor& to = c.output(0);
   if (to.size == 0) return;
@@ -33,12 +31,11 @@ void run_sequences_cuda(KernelContext& c, SequenceWork work, int64_t axis, doubl
     const T converted = numeric_cast<T>(value);
     std::memcpy(&arguments.filled, &converted, sizeof converted);
   });
-  launch_cuda(
-      {"ops/nn/sequence.cuh",
-       fmt::format("run_sequences<uint{}_t, {}, static_cast<device::SequenceWork>({})>", 8 * item_size(to.dtype),
-                   element_name(has_lengths ? c.input(1).dtype : DType::kInt64), static_cast<int>(work)),
-       "SequenceArguments"},
-      {blocks_for((to.size + kSequenceThreads - 1) / kSequenceThreads), kSequenceThreads}, arguments);
+  launch_cuda({"ops/nn/sequence.cuh",
+               fmt::format("run_sequences<{}, {}, static_cast<device::SequenceWork>({})>", bits_name(to.dtype),
+                           element_name(has_lengths ? c.input(1).dtype : DType::kInt64), static_cast<int>(work)),
+               "SequenceArguments"},
+              grid_of(to.size), arguments);
 }
 
 }  // namespace

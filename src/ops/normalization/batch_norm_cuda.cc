@@ -25,8 +25,7 @@ constexpr int64_t kRowsOfThread = 16;
 constexpr int64_t kElementsOfPart = 4096;
 constexpr int64_t kMostParts = 64;
 
-KernelGrid grid_for(int64_t elements) { return {blocks_for((elements + kThreads - 1) / kThreads), kThreads}; }
-KernelGrid grid_of_channels(int64_t channels) { return grid_for(channels * kPartThreads); }
+KernelGrid grid_of_channels(int64_t channels) { return grid_of(channels * kPartThreads); }
 
 bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kPackBytes == 0; }
 
@@ -118,7 +117,7 @@ class BatchCall {
       return launch_packed("batch_normalize_packed", fmt::format("{}", relu_), "BatchNormalizeArguments",
                            device::BatchNormalizeArguments{x, y, packing_->space, affine});
     launch_cuda({kHeader, fmt::format("batch_normalize<{}, {}>", types(), relu_), "BatchNormalizeArguments"},
-                grid_for(space_.count * space_.channels), device::BatchNormalizeArguments{x, y, space_, affine});
+                grid_of(space_.count * space_.channels), device::BatchNormalizeArguments{x, y, space_, affine});
   }
 
   // What gradients of data lose.
@@ -144,7 +143,7 @@ class BatchCall {
       return launch_packed("batch_gradient_packed", fmt::format("{}", relu_), "BatchGradientArguments", arguments);
     }
     launch_cuda({kHeader, fmt::format("batch_gradient<{}, {}>", types(), relu_), "BatchGradientArguments"},
-                grid_for(space_.count * space_.channels), arguments);
+                grid_of(space_.count * space_.channels), arguments);
   }
 
  private:

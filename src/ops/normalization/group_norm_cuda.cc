@@ -63,7 +63,7 @@ void group_norm_gradient_cuda(KernelContext& c) {
   const device::GroupNormSumArguments arguments{sums, c.output(1).data, c.output(2).data, planes, gamma.size};
   launch_cuda(
       {kGroupNormHeader, fmt::format("group_norm_sums<{}>", element_name(gamma.dtype)), "GroupNormSumArguments"},
-      {blocks_for((gamma.size + RowWidth::kBlock - 1) / RowWidth::kBlock), RowWidth::kBlock}, arguments);
+      grid_of(gamma.size), arguments);
 }
 
 }  // namespace

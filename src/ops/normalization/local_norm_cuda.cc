@@ -9,8 +9,6 @@
 namespace headrace {
 namespace {
 
-constexpr unsigned kWindowThreads = 256;
-
 void sum_channel_windows_cuda(KernelContext& c, int64_t beside) {
   const Tensor &from = c.input(0), &to = c.output(0);
   if (to.size == 0) return;
@@ -20,7 +18,7 @@ void sum_channel_windows_cuda(KernelContext& c, int64_t beside) {
                fmt::format("sum_channel_windows<{}, {}>", to.dtype == DType::kFloat64 ? "double" : "float",
                            element_name(to.dtype)),
                "WindowSumArguments"},
-              {blocks_for((to.size + kWindowThreads - 1) / kWindowThreads), kWindowThreads}, arguments);
+              grid_of(to.size), arguments);
 }
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace headrace {
 namespace {
 
-constexpr unsigned kThreads = 256;
-
 // The least finite number.
 double least_of(DType dtype) {
   if (dtype == DType::kFloat16) return -65504;
@@ -31,16 +29,13 @@ const char* function_of(PoolingPass pass) {
 
 constexpr const char* kHeader = "ops/pooling/pooling.cuh";
 
-KernelGrid grid_for(int64_t size) { return {blocks_for((size + kThreads - 1) / kThreads), kThreads}; }
-
 // Where windows have their largest elements is found once, not by each element again.
 void back_to_places(KernelContext& context, const PoolingProblem& p, device::PoolingArguments arguments) {
   const int64_t windows = p.result.size();
   arguments.places = context.workspace<int32_t>(std::max<int64_t>(windows, 1));
   const std::string type = element_name(p.data.dtype);
-  if (windows > 0)
-    launch_cuda({kHeader, "pool_places<" + type + ">", "PoolingArguments"}, grid_for(windows), arguments);
-  launch_cuda({kHeader, "pool_back_to_places<" + type + ">", "PoolingArguments"}, grid_for(p.moving.size()), arguments);
+  if (windows > 0) launch_cuda({kHeader, "pool_places<" + type + ">", "PoolingArguments"}, grid_of(windows), arguments);
+  launch_cuda({kHeader, "pool_back_to_places<" + type + ">", "PoolingArguments"}, grid_of(p.moving.size()), arguments);
 }
 
 void pool_cuda(KernelContext& context, PoolingPass pass, const PoolingProblem& p) {
@@ -68,7 +63,7 @@ void pool_cuda(KernelContext& context, PoolingPass pass, const PoolingProblem& p
                fmt::format("{}<{}, static_cast<device::PoolKind>({})>", function_of(pass), element_name(p.data.dtype),
                            static_cast<int>(w.kind)),
                "PoolingArguments"},
-              grid_for(size), arguments);
+              grid_of(size), arguments);
 }
 
 }  // namespace

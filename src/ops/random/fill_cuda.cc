@@ -16,9 +16,6 @@ namespace headrace {
 namespace {
 
 constexpr const char* kHeader = "ops/random/fill.cuh";
-constexpr unsigned kThreads = 256;
-
-KernelGrid grid_for(int64_t elements) { return {blocks_for((elements + kThreads - 1) / kThreads), kThreads}; }
 
 // An array in pinned memory of the host, which is to be copied to one of the device.
 class HostArray {
@@ -66,7 +63,7 @@ void draw_variates_cuda(KernelContext& c, const Variates& v, const Tensor& outpu
                fmt::format("draw_variates<{}, {}, {}>", v.in_double ? "double" : "float", element_name(output.dtype),
                            v.kind == VariateKind::kNormal),
                "VariateArguments"},
-              grid_for(output.size), arguments);
+              grid_of(output.size), arguments);
 }
 
 void draw_flags_cuda(KernelContext& c, const Tensor& flags, float bound) {
@@ -75,7 +72,7 @@ void draw_flags_cuda(KernelContext& c, const Tensor& flags, float bound) {
     return draw_there(c, flags, [bound](KernelContext& late, const Tensor& to) { draw_flags(late, to, bound); });
   const float limit = std::ceil(std::clamp(bound, 0.0F, 1.0F) * 0x1p24F);
   const device::FlagArguments arguments{flags.data, flags.size, c.ticket(), static_cast<int64_t>(limit)};
-  launch_cuda({kHeader, "draw_flags", "FlagArguments"}, grid_for(flags.size), arguments);
+  launch_cuda({kHeader, "draw_flags", "FlagArguments"}, grid_of(flags.size), arguments);
 }
 
 }  // namespace

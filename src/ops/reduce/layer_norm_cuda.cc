@@ -59,7 +59,7 @@ void parameter_gradients(KernelContext& c, const void* moments, int64_t rows, in
   const device::LayerNormSumArguments sums{parts, c.output(1).data, c.output(2).data, length, count};
   launch_cuda({kHeader, fmt::format("layer_norm_sums<{}, {}>", compute, element_name(c.output(1).dtype)),
                "LayerNormSumArguments"},
-              {blocks_for((length + RowWidth::kBlock - 1) / RowWidth::kBlock), RowWidth::kBlock}, sums);
+              grid_of(length), sums);
 }
 
 void layer_norm_gradient_cuda(KernelContext& c, double eps) {

@@ -13,8 +13,6 @@
 namespace headrace {
 namespace {
 
-constexpr unsigned kPadThreads = 256;
-
 device::PadArguments pad_arguments(const KernelContext& c, const Shape& inside, const Shape& width) {
   const Tensor& to = c.output(0);
   device::PadArguments a{.from = c.input(0).data, .to = to.data, .count = to.size};
@@ -40,7 +38,7 @@ device::PadArguments pad_arguments(const KernelContext& c, const Shape& inside, 
 void launch_pad(const std::string& function, Border border, const device::PadArguments& a) {
   launch_cuda({"ops/shape/pad.cuh", fmt::format("{}, static_cast<Border>({})>", function, static_cast<int>(border)),
                "PadArguments"},
-              {blocks_for((a.count + kPadThreads - 1) / kPadThreads), kPadThreads}, a);
+              grid_of(a.count), a);
 }
 
 void pad_elements_cuda(KernelContext& c, const Shape& width, Border border, double constant) {
@@ -51,7 +49,7 @@ void pad_elements_cuda(KernelContext& c, const Shape& width, Border border, doub
     const T converted = numeric_cast<T>(constant);
     std::memcpy(&a.constant, &converted, sizeof converted);
   });
-  launch_pad(fmt::format("pad_elements<uint{}_t", 8 * item_size(to.dtype)), border, a);
+  launch_pad(fmt::format("pad_elements<{}", bits_name(to.dtype)), border, a);
 }
 
 void add_padded_cuda(KernelContext& c, const Shape& width, Border border) {
