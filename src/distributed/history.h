@@ -4,7 +4,7 @@
 //
 //   acknowledged ID       a worker has heard that the server has the push
 //   applied ID            a server has updated what is stored by the push, after those of the lines before
-//   frozen                a server holds still for a checkpoint
+//   frozen INCARNATION N  a server holds still for a checkpoint: request N of worker 0
 //   serving SERVER EPOCH  the process serves from now on, where the job has replicas
 //   backed SERVER EPOCH   a backup that has come later may take its place
 //   copying MARK          it begins to tell that one everything; what was applied before is copied
@@ -12,8 +12,8 @@
 //
 // What a backup is told of is applied there, too, so that the file of the process that has served last has all.
 // HEADRACE_STOP_AT names a moment ("applied 20": after that line was written for the 20th time by a process that
-// serves; "kept 20": when its backup has said so often that it has something) at which the process stops itself, as
-// SIGSTOP does.
+// serves; "kept 20": when its backup has said so often that it has something; "frozen 2": when its backup knows of the
+// second time that it holds still, and nobody else does) at which the process stops itself, as SIGSTOP does.
 //
 // ID: store, key, rank, incarnation, number of the push of that key. Any thread.
 #pragma once

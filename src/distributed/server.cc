@@ -222,7 +222,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       *request.mutable_command() = std::move(*told.mutable_command());
     if (request.command().head() == kFreeze) {  // its answer is this process's own, when somebody asks again
       is_frozen_ = true;
-      if (told.number() > 0) history::write("frozen");  // of a copy, the history up to there has it
+      if (told.number() > 0) write_frozen(told.incarnation(), told.number());  // a copy's history has it
       return;
     }
     if (request.command().settings() == 0 || request.command().place().asynchronous())  // which count at once
@@ -304,7 +304,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       case Request::kPull:
         return store_for(request.pull().place()).pull(std::move(*request.mutable_pull()), asked.asker);
       case Request::kCommand:
-        if (request.command().head() == kFreeze) return asked.asker.answer(freeze(asked.client->rank()));
+        if (request.command().head() == kFreeze) return asked.asker.answer(freeze(asked));
         if (request.command().head() == kThaw) {
           thaw();
           return asked.asker.answer(grpc::Status::OK);
@@ -320,15 +320,21 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   }
 
   // What has been served of each worker, as {"rank": [incarnation, number of the last request]}.
-  std::string freeze(uint32_t rank) {
+  std::string freeze(const Asked& asked) {
+    const uint32_t rank = asked.client->rank();
     check(rank == 0, ErrorKind::kValue, "kvstore save_checkpoint: worker 0 saves checkpoints, but worker {} asked",
           rank);
-    is_frozen_ = true;
-    history::write("frozen");
+    if (!std::exchange(is_frozen_, true))  // a backup that has taken over may know of it
+      write_frozen(asked.asker.incarnation(), asked.request.number());
+    if (backup_ && backup_->is_there()) backup_->after([] { history::pass("frozen"); });
     std::vector<std::string> entries;
     for (const auto& [worker, served] : clients_.served())
       entries.push_back(fmt::format("\"{}\": [{}, {}]", worker, served.incarnation, served.last));
     return fmt::format("{{{}}}", fmt::join(entries, ", "));
+  }
+
+  static void write_frozen(uint64_t incarnation, uint64_t number) {
+    history::write("frozen", fmt::format("{} {}", incarnation, number));
   }
 
   void thaw() {

@@ -37,6 +37,14 @@ def test_a_server_that_wakes_up_after_its_backup_has_taken_its_place(tmp_path, k
     assert re.search(r"server \d ended with status 1; ", outcome.output), outcome.output
 
 
+def test_a_checkpoint_goes_on_when_a_server_that_holds_still_for_it_is_lost(tmp_path):
+    """Its backup holds still already when worker 0, who has no answer yet, asks again."""
+    scenario = Scenario(seed=2, steps=6, replicas=2, stop_at="frozen 2")
+    outcome = run(scenario, tmp_path / "job")
+    assert outcome.lives == 1, outcome.output
+    assert "the backup serves in its place, in epoch 2" in outcome.output
+
+
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "replicas.py"
 
 

@@ -35,6 +35,11 @@ class Life:
     def applied(self):
         return [push for lines in self.servers for what, push in lines if what == "applied"]
 
+    @property
+    def frozen(self):
+        """[(incarnation, request number) of worker 0, for each checkpoint that a server held still for]."""
+        return [[tuple(told) for what, told in lines if what == "frozen"] for lines in self.servers]
+
     def segments(self):
         """[{server: pushes}]: what was applied up to the first checkpoint, to the next, and so on."""
         split = []
@@ -86,10 +91,10 @@ def _lines(path):
     for line in path.read_text().splitlines():
         what, *identity = line.split()
         numbers = list(map(int, identity))
-        if what in ("serving", "backed", "copying", "copied"):
+        if what in ("serving", "backed", "copying", "copied", "frozen"):
             found.append((what, numbers))
         else:
-            found.append((what, Push(*numbers[1:]) if numbers else None))
+            found.append((what, Push(*numbers[1:])))
     return found
 
 
@@ -159,6 +164,8 @@ def check_order(life, settings):
 def check_sets(life, settings, has_ended_well):
     """What was acknowledged is applied; where all ended well, what was pushed is both."""
     applied, acknowledged = collections.Counter(life.applied), collections.Counter(life.acknowledged)
+    for requests in life.frozen:
+        assert len(set(requests)) == len(requests), f"life {life.number}: held still twice: {requests}"
     for name, found in (("applied", applied), ("acknowledged", acknowledged)):
         twice = [push for push, times in found.items() if times > 1]
         assert not twice, f"life {life.number}: {name} twice: {twice}"
@@ -166,6 +173,9 @@ def check_sets(life, settings, has_ended_well):
         lost = acknowledged - applied
         assert not lost, f"life {life.number}: acknowledged and not applied: {sorted(lost)}"
     if has_ended_well:
+        assert len(set(map(len, life.frozen))) <= 1, (
+            f"servers held still for other checkpoints: {life.frozen}"
+        )
         expected = {
             (key, rank, one)
             for key in range(len(SIZES))
