@@ -82,7 +82,9 @@ def main(arguments):
     for _ in range(options.rounds):
         for framework, times in measured.items():
             times.append(run_job(framework, options))
-    print(f"| {options.kind}, push and pull of | {' | '.join(measured)} | MXNet / Headrace |\n|---|---|---|---|")
+    print(
+        f"| {options.kind}, push and pull of | {' | '.join(measured)} | MXNet / Headrace |\n|---|---|---|---|"
+    )
     for case in CASES:
         medians = [statistics.median(one[case] for one in times) for times in measured.values()]
         ratio = f"{medians[1] / medians[0]:.2f}" if len(medians) > 1 else "-"
@@ -96,7 +98,15 @@ def run_job(framework, options):
     if framework == "MXNet":
         outputs = outputs_of_mxnet([str(MXNET), *work], options)
     else:
-        command = [sys.executable, "-m", "headrace.launch", "-n", str(options.workers), "-s", str(options.servers)]
+        command = [
+            sys.executable,
+            "-m",
+            "headrace.launch",
+            "-n",
+            str(options.workers),
+            "-s",
+            str(options.servers),
+        ]
         command += ["--replicas", str(options.replicas), *([] if options.tls else ["--plain"])]
         shares = {"HEADRACE_SHARED_MEMORY": str(int(not options.messages))}
         job = subprocess.run(

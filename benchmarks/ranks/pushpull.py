@@ -1,5 +1,5 @@
-"""How long ranks need to sum 100 arrays of 1 MB: a store of Headrace beside MPI_Allreduce of the arrays in turn,
-and beside PyTorch's gloo, which is given all of them at once.
+"""How long ranks need to sum 100 arrays of 1 MB: a store of Headrace beside MPI_Allreduce of the arrays in
+turn, and beside PyTorch's gloo, which is given all of them at once.
 
 `python benchmarks/ranks/pushpull.py [-n RANKS...]` prints the best time of each and ratios: below 1, Headrace
 is faster.

@@ -1,8 +1,8 @@
-"""A step of ResNet-18 in float32 (96 x 96, 16 images a rank) on two ranks with a core each: a Trainer of Headrace
-over MPI beside PyTorch's DistributedDataParallel over gloo, channels-last.
+"""A step of ResNet-18 in float32 (96 x 96, 16 images a rank) on two ranks with a core each: a Trainer of
+Headrace over MPI beside PyTorch's DistributedDataParallel over gloo, channels-last.
 
-`python benchmarks/ranks/resnet18.py [-n RANKS]` prints the best median of each and the ratio: below 1, Headrace
-is faster.
+`python benchmarks/ranks/resnet18.py [-n RANKS]` prints the best median of each and the ratio: below 1,
+Headrace is faster.
 """
 
 import argparse
@@ -32,8 +32,9 @@ def median(step, barrier):
 
 def headrace_trainer():
     """(seconds, rank)"""
-    from headrace import distributed
     from headrace_cases.networks import resnet18, training
+
+    from headrace import distributed
 
     step = training(resnet18(), SHAPE, CLASSES, kvstore="mpi")
     return median(step, distributed.barrier), distributed.rank()
@@ -66,7 +67,9 @@ def main():
         return
     ours, *others = least_of(__file__, ways_there(WAYS), options.ranks, binding="core").values()
     times = ", ".join(f"{1e3 * one:.0f} ms" for one in (ours, *others))
-    print(f"{options.ranks} ranks: {times}; Headrace / PyTorch {', '.join(f'{ours / one:.2f}' for one in others)}")
+    print(
+        f"{options.ranks} ranks: {times}; Headrace / PyTorch {', '.join(f'{ours / one:.2f}' for one in others)}"
+    )
 
 
 if __name__ == "__main__":
