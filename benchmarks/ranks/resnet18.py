@@ -67,9 +67,8 @@ def main():
         return
     ours, *others = least_of(__file__, ways_there(WAYS), options.ranks, binding="core").values()
     times = ", ".join(f"{1e3 * one:.0f} ms" for one in (ours, *others))
-    print(
-        f"{options.ranks} ranks: {times}; Headrace / PyTorch {', '.join(f'{ours / one:.2f}' for one in others)}"
-    )
+    ratios = ", ".join(f"{ours / other:.2f}" for other in others)
+    print(f"{options.ranks} ranks: {times}; Headrace / PyTorch {ratios}")
 
 
 if __name__ == "__main__":
