@@ -20,9 +20,9 @@ namespace {
 using Clock = std::chrono::system_clock;  // gRPC's
 using Milliseconds = Retries::Milliseconds;
 
-constexpr Milliseconds kJoinTime{60'000};   // that all may take to start, at least
-constexpr Milliseconds kLongestPause{500};  // a scheduler has little to do for each node
-constexpr std::chrono::seconds kLeaveTime{2};
+constexpr Milliseconds kJoinTime{60'000};      // that all may take to start, at least
+constexpr Milliseconds kLongestPause{500};     // a scheduler has little to do for each node
+constexpr std::chrono::seconds kLeaveTime{5};  // to say so on a busy machine
 
 uint64_t new_token() {
   std::random_device random;
