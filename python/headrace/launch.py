@@ -19,6 +19,7 @@ import tempfile
 import time
 
 from ._certificates import make_certificates
+from ._elastic import MOST_REPLACED, ElasticScheduler, Replacements, line_to_join, range_of, with_range
 from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes
 from ._rank import add_timeline
 from ._shell import run_command
@@ -32,7 +33,9 @@ _SECONDS_TO_END = 5  # between asking processes to end and ending them
 
 def main(arguments):
     """Runs a job, again if it fails and may be restarted; gives its exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    arguments = with_range(list(arguments), lambda some: parser.parse_args(some).command)
+    options = parser.parse_args(arguments)
     if not options.command:
         _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
     if options.mpi and (options.slurm or options.hosts or options.ray):
@@ -41,6 +44,13 @@ def main(arguments):
         )
     if options.mpi and options.replicas > 1:
         _parser().error("--replicas is for jobs with servers; by --mpi there are none")
+    if options.mpi and (options.elastic or options.join):
+        _parser().error("--elastic and --join are for jobs with servers; by --mpi there are none")
+    if options.elastic and not _is_within(options.num_workers, options.elastic):
+        least, most = options.elastic
+        _parser().error(
+            f"-n {options.num_workers} is not among the workers of --elastic {least}:{most or ''}"
+        )
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     cluster = _cluster(options.ray) if options.ray else None
@@ -63,12 +73,17 @@ def _run(options, cluster):
             }
             job = Job(options, variables, cluster)
             status = job.run()
-            if status == 0 or job.is_interrupted or restarts == options.restart:
+            if status == 0 or job.is_interrupted or restarts == (options.restart or 0):
                 return status
             restarts += 1
             print(
                 f"headrace.launch: starting the job again, {restarts} of {options.restart}", file=sys.stderr
             )
+
+
+def _is_within(number, bounds):
+    least, most = bounds
+    return least <= number and (most is None or number <= most)
 
 
 def _cluster(address):
@@ -80,6 +95,9 @@ def _cluster(address):
 @contextlib.contextmanager
 def _certificates(options):
     """Variables that name certificates of this job, made for it; none where it has others or needs none."""
+    if options.certificates:
+        yield {"HEADRACE_CERTIFICATES": os.path.abspath(options.certificates)}
+        return
     if options.plain or options.mpi or os.environ.get("HEADRACE_CERTIFICATES"):
         yield {}
         return
@@ -145,7 +163,8 @@ def _parser():
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
-        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--restart N] "
+        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--restart N] [--elastic [MIN[:MAX]] | "
+        "--join HOST:PORT] "
         "[--checkpoint DIR] [--timeline FILE] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
@@ -153,6 +172,7 @@ def _parser():
     how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
     how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
     _add_places(parser)
+    _add_elasticity(parser)
     parser.add_argument(
         "--replicas",
         type=int,
@@ -164,9 +184,9 @@ def _parser():
     parser.add_argument(
         "--restart",
         type=_at_least(0),
-        default=0,
         metavar="N",
-        help="how often a job that fails starts anew (0)",
+        help="how often a job that fails starts anew (0), and how many workers of an elastic one are replaced "
+        f"({MOST_REPLACED})",
     )
     parser.add_argument(
         "--checkpoint",
@@ -195,6 +215,22 @@ def _parser():
     return parser
 
 
+def _add_elasticity(parser):
+    """Options of jobs whose workers come and go."""
+    parser.add_argument(
+        "--elastic",
+        type=range_of,
+        metavar="MIN[:MAX]",
+        help="workers may come and go: the job goes on as long as MIN are there (1)",
+    )
+    parser.add_argument(
+        "--join", type=_address, metavar="HOST:PORT", help="workers for an elastic job that runs already"
+    )
+    parser.add_argument(
+        "--certificates", metavar="DIR", help="folder of the certificates of the job, as for --join"
+    )
+
+
 def _add_places(parser):
     """Options that say on which machines processes run; none: on this one."""
     where = parser.add_mutually_exclusive_group()
@@ -221,6 +257,13 @@ def _hosts_in(path):
     return hosts
 
 
+def _address(text):
+    host, separator, port = text.rpartition(":")
+    if not (separator and host and port.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT of a scheduler")
+    return host, port
+
+
 def _at_least(least):
     def number(text):
         value = int(text)
@@ -241,6 +284,7 @@ class Job:
         self._nodes = cluster.nodes() if cluster else []
         self._workers, self._helpers = [], []  # a scheduler is the first helper
         self._told = []  # servers that have failed, of which it was said
+        self._replacements = None  # of workers that have failed; None: the job is not elastic
         self._start_server = None  # function that starts one more, by number; None: Slurm has started them
         self.is_interrupted = False
 
@@ -272,6 +316,9 @@ class Job:
         if options.mpi:
             self._workers.append(MpiRun(options.num_workers, options.command, self._variables))
             return
+        if options.join:
+            self._start_joining()
+            return
         servers = options.num_servers or 1
         environment = {
             **os.environ,
@@ -283,9 +330,14 @@ class Job:
             "HEADRACE_REPLICAS": str(options.replicas),
             "PYTHONUNBUFFERED": "1",
         }
+        if options.elastic:
+            least, most = options.elastic
+            environment["HEADRACE_ELASTIC"] = f"{least}:{most or ''}"
+            print(f"headrace.launch: to join: {line_to_join(environment, options.command)}", file=sys.stderr)
         serve = [sys.executable, "-m", "headrace.kvstore"]
         as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
-        self._helpers.append(Process("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
+        scheduler = ElasticScheduler if options.elastic else Process
+        self._helpers.append(scheduler("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
         if options.slurm:
             self._helpers.append(SlurmStep("server", servers * options.replicas, serve, as_server))
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
@@ -294,13 +346,35 @@ class Job:
         for number in range(servers * options.replicas):
             self._helpers.append(self._start_server(number))
         for number in range(options.num_workers):
-            own = {**as_worker, "DMLC_WORKER_ID": str(number)}
-            try:
-                self._workers.append(self._process("worker", number, options.command, own))
-            except OSError as error:
-                raise SystemExit(
-                    f"headrace.launch: {options.command[0]} cannot be started: {error}"
-                ) from None
+            self._workers.append(self._worker(number, {**as_worker, "DMLC_WORKER_ID": str(number)}))
+        if options.elastic:
+            self._replacements = Replacements(
+                lambda number: self._worker(
+                    number, {**as_worker, "DMLC_WORKER_ID": str(number), "HEADRACE_JOIN": "place"}
+                ),
+                MOST_REPLACED if options.restart is None else options.restart,
+            )
+
+    def _start_joining(self):
+        host, port = self._options.join
+        environment = {
+            **os.environ,
+            **self._variables,
+            "DMLC_PS_ROOT_URI": host,
+            "DMLC_PS_ROOT_PORT": port,
+            "DMLC_ROLE": "worker",
+            "HEADRACE_JOIN": "any",
+            "PYTHONUNBUFFERED": "1",
+        }
+        for number in range(self._options.num_workers):
+            self._workers.append(self._worker(number, dict(environment)))
+
+    def _worker(self, number, environment):
+        command = self._options.command
+        try:
+            return self._process("worker", number, command, environment)
+        except OSError as error:
+            raise SystemExit(f"headrace.launch: {command[0]} cannot be started: {error}") from None
 
     def _host_of_scheduler(self):
         options = self._options
@@ -310,6 +384,11 @@ class Job:
         return os.environ.get("DMLC_PS_ROOT_URI") or address_for(places or allocated_nodes())
 
     def _process(self, role, number, command, environment):
+        process = self._placed(role, number, command, environment)
+        process.number = number
+        return process
+
+    def _placed(self, role, number, command, environment):
         hosts = self._options.hosts
         if hosts:
             return SshProcess(hosts[number % len(hosts)], role, number, command, environment)
@@ -322,11 +401,25 @@ class Job:
     def _await_workers(self):
         """The first process that fails; None: all workers have ended well."""
         while any(worker.status() is None for worker in self._workers):
+            if _cause(self._needed_helpers()) is None:
+                self._replace_workers()
             failed = _cause([*self._workers, *self._needed_helpers()])
             if failed is not None:
                 return failed
             time.sleep(0.02)
         return _cause([*self._workers, *self._needed_helpers()])
+
+    def _replace_workers(self):
+        """Where others go on, workers that have failed do not end the job."""
+        if self._replacements is None:
+            return
+        scheduler = self._helpers[0]
+        if scheduler.is_open and scheduler.status() == 0:  # nobody was left
+            self._workers = self._replacements.without_late(self._workers)
+            return
+        others = scheduler.others or any(worker.status() is None for worker in self._workers)
+        if scheduler.is_open and scheduler.status() is None and others:
+            self._workers = self._replacements.review(self._workers)
 
     def _needed_helpers(self):
         """Those whose failure ends the job. That of a server does not where another process may go on in its
