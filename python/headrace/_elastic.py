@@ -86,6 +86,10 @@ class Replacements:
             kept.append(self._started[-1])
         return kept
 
+    def are_due(self):
+        """Whether others will come."""
+        return bool(self._due)
+
     def without_late(self, workers):
         """Workers of a job that is over, without those that have come too late to join it: they are ended."""
         self._due.clear()

@@ -46,6 +46,10 @@ def main(arguments):
         _parser().error("--replicas is for jobs with servers; by --mpi there are none")
     if options.mpi and (options.elastic or options.join):
         _parser().error("--elastic and --join are for jobs with servers; by --mpi there are none")
+    if options.join and (options.elastic or options.slurm):
+        _parser().error(
+            "--join is for a job that runs already; --elastic and --slurm are what it was started with"
+        )
     if options.elastic and not _is_within(options.num_workers, options.elastic):
         least, most = options.elastic
         _parser().error(
@@ -185,7 +189,7 @@ def _parser():
         "--restart",
         type=_at_least(0),
         metavar="N",
-        help="how often a job that fails starts anew (0), and how many workers of an elastic one are replaced "
+        help="how often a job that fails starts anew (0), and how many workers an elastic one gets anew "
         f"({MOST_REPLACED})",
     )
     parser.add_argument(
@@ -400,26 +404,31 @@ class Job:
 
     def _await_workers(self):
         """The first process that fails; None: all workers have ended well."""
-        while any(worker.status() is None for worker in self._workers):
-            if _cause(self._needed_helpers()) is None:
-                self._replace_workers()
-            failed = _cause([*self._workers, *self._needed_helpers()])
-            if failed is not None:
+        while True:
+            workers = self._workers
+            are_over = all(worker.status() is not None for worker in workers)
+            failed = self._failed()
+            awaits = self._replacements is not None and self._replacements.are_due()
+            if failed is not None or (are_over and self._workers == workers and not awaits):
                 return failed
             time.sleep(0.02)
-        return _cause([*self._workers, *self._needed_helpers()])
 
-    def _replace_workers(self):
-        """Where others go on, workers that have failed do not end the job."""
-        if self._replacements is None:
-            return
+    def _failed(self):
+        """The process whose failure ends the job; None: there is none. Where others go on that of a worker
+        does not: another one takes its place.
+        """
+        of_helpers = _cause(self._needed_helpers())
+        if self._replacements is None or of_helpers is not None:
+            return _cause([*self._workers, *self._needed_helpers()])
         scheduler = self._helpers[0]
         if scheduler.is_open and scheduler.status() == 0:  # nobody was left
             self._workers = self._replacements.without_late(self._workers)
-            return
+            return None
         others = scheduler.others or any(worker.status() is None for worker in self._workers)
-        if scheduler.is_open and scheduler.status() is None and others:
+        if scheduler.is_open and others:
             self._workers = self._replacements.review(self._workers)
+            return None
+        return _cause(self._workers)
 
     def _needed_helpers(self):
         """Those whose failure ends the job. That of a server does not where another process may go on in its
@@ -440,6 +449,10 @@ class Job:
 
     def _await_helpers(self):
         """Servers end by themselves when the workers have, unless no worker has made a store."""
+        while self._options.elastic and self._helpers[0].others and self._helpers[0].status() is None:
+            if (failed := _cause(self._needed_helpers())) is not None:
+                return failed
+            time.sleep(0.02)
         _await_ends(self._helpers, _SECONDS_TO_END)
         self._start_server = None
         return _cause(self._needed_helpers())

@@ -14,10 +14,12 @@ std::string Gathering::reason_against_joining(const Node& node) const {
            "HEADRACE_ELASTIC for all of its processes";
   if (node.heard() > 0)
     return "the scheduler is another one than the worker has worked with, and does not know its job";
+  if (has_begun_ && !is_asynchronous_)
+    return "the first store of the job is synchronous, and its rounds are of the workers that were there when it "
+           "began; "
+           "start the job again with more of them";
   if (has_begun_ && node.asynchronous() != is_asynchronous_)
-    return fmt::format("the worker makes {} store first, those of the job {} one; all run the same program",
-                       node.asynchronous() ? "an asynchronous" : "a synchronous",
-                       is_asynchronous_ ? "an asynchronous" : "a synchronous");
+    return "the worker makes a synchronous store first, those of the job an asynchronous one; all run the same program";
   if (count(workers_) >= static_cast<size_t>(job_.elastic.most) && !is_left(node))
     return fmt::format("the job has {} workers, as many as it may have; start it with a higher --elastic MIN:MAX",
                        count(workers_));

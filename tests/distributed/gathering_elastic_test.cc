@@ -193,6 +193,17 @@ TEST_F(TwoAtLeast, FewerEndTheJob) {
   EXPECT_THAT(ended_, HasSubstr("the job ends: worker 1 was lost"));
 }
 
+class Synchronous : public ElasticGathering {
+ protected:
+  Synchronous() : ElasticGathering({1, 3}, false) {}
+};
+
+TEST_F(Synchronous, NobodyJoinsRounds) {
+  begin();
+  EXPECT_FALSE(workers_[0]->is_open());
+  EXPECT_THAT(reason_of([&] { join(); }), HasSubstr("its rounds are of the workers that were there when it began"));
+}
+
 class NotElastic : public ElasticGathering {
  protected:
   NotElastic() : ElasticGathering({}) {}
