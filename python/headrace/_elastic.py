@@ -7,10 +7,10 @@ import signal
 import sys
 import time
 
-from ._processes import Process
+from ._processes import Process, hosts_reached
 from ._rank import TOLD
 
-__all__ = ["ElasticScheduler", "Replacements", "line_to_join", "range_of", "with_range"]
+__all__ = ["ElasticScheduler", "Replacements", "line_to_join", "options_of_next", "range_of", "with_range"]
 
 MOST_REPLACED = 20  # workers of a job, unless --restart says how many
 _SECONDS_OF_LIFE = 10  # one that fails earlier has to wait before another one takes its place
@@ -45,6 +45,32 @@ def line_to_join(environment, command):
     certificates = environment.get("HEADRACE_CERTIFICATES")
     how = ["--certificates", certificates] if certificates else ["--plain"]
     return shlex.join(["python", "-m", "headrace.launch", "--join", address, "-n", "1", *how, *command])
+
+
+def options_of_next(options, cluster, nodes):
+    """Those by which a job starts again on what is left of its machines, without the workers of the others.
+
+    `nodes` are those of the cluster with which the job has begun, None: it has none. SystemExit: fewer
+    workers than the job may have.
+    """
+    if options.hosts:
+        places, left = options.hosts, hosts_reached(options.hosts)
+    elif cluster:
+        places, left = ([one["NodeID"] for one in some] for some in (nodes, cluster.nodes()))
+    else:
+        return options
+    there = [number for number in range(options.num_workers) if places[number % len(places)] in left]
+    workers = options.num_workers if len(left) >= len(places) else len(there)
+    if workers < options.elastic[0]:
+        raise SystemExit(
+            f"headrace.launch: of {len(places)} machines {len(left)} are left, with {workers} of at least "
+            f"{options.elastic[0]} workers"
+        )
+    if workers < options.num_workers:
+        gone = f"{len(places) - len(left)} of {len(places)} machines are gone"
+        print(f"headrace.launch: {gone}; the job goes on with {workers} workers", file=sys.stderr)
+    hosts = left if options.hosts else None
+    return argparse.Namespace(**{**vars(options), "num_workers": workers, "hosts": hosts})
 
 
 class ElasticScheduler(Process):

@@ -9,18 +9,23 @@ is that of the one that failed first.
 """
 
 import argparse
-import contextlib
 import os
-import pathlib
 import signal
 import socket
 import sys
-import tempfile
 import time
 
-from ._certificates import make_certificates
-from ._elastic import MOST_REPLACED, ElasticScheduler, Replacements, line_to_join, range_of, with_range
-from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes
+from ._elastic import (
+    MOST_REPLACED,
+    ElasticScheduler,
+    Replacements,
+    line_to_join,
+    options_of_next,
+    range_of,
+    with_range,
+)
+from ._job_folders import certificates_of, checkpoints_of, timelines_of
+from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes, hosts_reached
 from ._rank import add_timeline
 from ._shell import run_command
 
@@ -66,16 +71,19 @@ def main(arguments):
 
 
 def _run(options, cluster):
-    with _certificates(options) as certificates, _timelines(options) as timelines:
-        restarts = 0
+    with certificates_of(options) as certificates, timelines_of(options) as timelines:
+        restarts, present = 0, options
+        if options.elastic and not options.port:
+            options.port = _free_port()  # where others join it, also when it has started again
+        nodes = cluster.nodes() if cluster else None
         while True:
             variables = {
                 **certificates,
                 **timelines,
-                **_checkpoints(options),
+                **checkpoints_of(options),
                 "HEADRACE_RESTARTS": str(restarts),
             }
-            job = Job(options, variables, cluster)
+            job = Job(present, variables, cluster)
             status = job.run()
             if status == 0 or job.is_interrupted or restarts == (options.restart or 0):
                 return status
@@ -83,6 +91,8 @@ def _run(options, cluster):
             print(
                 f"headrace.launch: starting the job again, {restarts} of {options.restart}", file=sys.stderr
             )
+            if options.elastic:
+                present = options_of_next(options, cluster, nodes)
 
 
 def _is_within(number, bounds):
@@ -94,72 +104,6 @@ def _cluster(address):
     from ._ray import RayCluster
 
     return RayCluster(address)
-
-
-@contextlib.contextmanager
-def _certificates(options):
-    """Variables that name certificates of this job, made for it; none where it has others or needs none."""
-    if options.certificates:
-        yield {"HEADRACE_CERTIFICATES": os.path.abspath(options.certificates)}
-        return
-    if options.plain or options.mpi or os.environ.get("HEADRACE_CERTIFICATES"):
-        yield {}
-        return
-    # The nodes of a cluster share the folder in which a program is started, but not that of temporary files.
-    place = os.getcwd() if options.slurm or options.hosts or options.ray else None
-    with contextlib.ExitStack() as until_the_end:
-        try:
-            made = tempfile.TemporaryDirectory(prefix=".headrace_" if place else "headrace_", dir=place)
-            folder = until_the_end.enter_context(made)
-            make_certificates(folder)
-        except OSError as error:
-            raise SystemExit(f"headrace.launch: {error}; --plain does without, on this machine") from None
-        yield {"HEADRACE_CERTIFICATES": folder}
-
-
-@contextlib.contextmanager
-def _timelines(options):
-    """Variables that have workers and servers record what they do; afterwards that is one file or page."""
-    if not options.timeline:
-        yield {}
-        return
-    output = pathlib.Path(options.timeline).absolute()
-    try:
-        made = tempfile.TemporaryDirectory(prefix=".headrace_", dir=output.parent)  # which nodes share
-    except OSError as error:
-        raise SystemExit(f"headrace.launch: --timeline: {error}") from None
-    with made as folder:
-        yield {"HEADRACE_TIMELINES": folder}
-        try:
-            _write_timeline(sorted(pathlib.Path(folder).glob("*.json"), key=_order), output)
-        except (OSError, ValueError) as error:
-            print(f"headrace.launch: no timeline is written: {error}", file=sys.stderr)
-
-
-def _write_timeline(files, output):
-    from .timeline.__main__ import write
-
-    if not files:
-        print("headrace.launch: no process has recorded a timeline", file=sys.stderr)
-        return
-    write([os.fspath(file) for file in files], output)
-    print(f"headrace.launch: wrote {output}, the timeline of {len(files)} processes")
-
-
-def _order(file):
-    """Workers first, by number."""
-    role, _, number = file.stem.partition("-")
-    return role != "worker", role, int(number)
-
-
-def _checkpoints(options):
-    """Variables that name where checkpoints are, and how often one is saved."""
-    if options.checkpoint is None:
-        return {}
-    return {
-        "HEADRACE_CHECKPOINT": os.path.abspath(options.checkpoint),
-        "HEADRACE_CHECKPOINT_SECONDS": str(options.checkpoint_interval),
-    }
 
 
 def _parser():
@@ -337,7 +281,9 @@ class Job:
         if options.elastic:
             least, most = options.elastic
             environment["HEADRACE_ELASTIC"] = f"{least}:{most or ''}"
-            print(f"headrace.launch: to join: {line_to_join(environment, options.command)}", file=sys.stderr)
+            if self._variables["HEADRACE_RESTARTS"] == "0":
+                line = line_to_join(environment, options.command)
+                print(f"headrace.launch: to join: {line}", file=sys.stderr)
         serve = [sys.executable, "-m", "headrace.kvstore"]
         as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
         scheduler = ElasticScheduler if options.elastic else Process
@@ -394,6 +340,8 @@ class Job:
 
     def _placed(self, role, number, command, environment):
         hosts = self._options.hosts
+        if hosts and environment.get("HEADRACE_JOIN") == "place":  # its machine may be gone, too
+            hosts = hosts_reached(hosts) or hosts
         if hosts:
             return SshProcess(hosts[number % len(hosts)], role, number, command, environment)
         if self._cluster:
