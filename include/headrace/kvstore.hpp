@@ -154,6 +154,8 @@ class KVStore {
   virtual std::vector<ServerPart> parts_on_servers(const Key& /*key*/) { return {}; }
   // How many processes were lost; they have not ended by themselves.
   virtual int lost_workers() const noexcept { return 0; }
+  // Whether this worker came to a job that was running: what is stored is there already.
+  virtual bool has_joined() const noexcept { return false; }
 
   // init, then pull.
   void broadcast(std::span<const Item> values, std::span<const Item> outs, int priority) {

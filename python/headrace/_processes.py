@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 from ._rank import TOLD, end_when_stopped
 
@@ -22,10 +23,13 @@ __all__ = [
     "address_for",
     "allocated_nodes",
     "command_there",
+    "hosts_reached",
 ]
 
 # Of the environment, what processes on other machines get: of the job, and where programs are found.
 _HANDED_ON = ("DMLC_", "HEADRACE_", "MXNET_", "PS_", "PYTHON", "PATH", "LD_LIBRARY_PATH", "OMP_")
+_SECONDS_TO_REACH = 10  # a machine, where it matters whether it is there
+_UNHEARD = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
 _RANK = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
 
 
@@ -168,6 +172,20 @@ class SshProcess(Several):
         # -T: no terminal; nobody is there to give a password.
         start = [ssh, "-T", "-o", "BatchMode=yes", host, line]
         super().__init__(f"{role} {number} at {host}", start, environment, stdin=subprocess.PIPE)
+
+
+def hosts_reached(hosts):
+    """Those of the machines that ssh reaches, in the same order."""
+    start = [shutil.which("ssh") or "ssh", "-T", "-o", "BatchMode=yes"]
+    asked = {host: subprocess.Popen([*start, host, "true"], **_UNHEARD) for host in dict.fromkeys(hosts)}
+    deadline = time.monotonic() + _SECONDS_TO_REACH
+    while any(one.poll() is None for one in asked.values()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for one in asked.values():
+        if one.poll() is None:
+            one.kill()
+            one.wait()
+    return [host for host in hosts if asked[host].returncode == 0]
 
 
 def command_there(role, number, command, environment):

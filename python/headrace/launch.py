@@ -9,17 +9,23 @@ is that of the one that failed first.
 """
 
 import argparse
-import contextlib
 import os
-import pathlib
 import signal
 import socket
 import sys
-import tempfile
 import time
 
-from ._certificates import make_certificates
-from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes
+from ._elastic import (
+    MOST_REPLACED,
+    ElasticScheduler,
+    Replacements,
+    line_to_join,
+    options_of_next,
+    range_of,
+    with_range,
+)
+from ._job_folders import certificates_of, checkpoints_of, timelines_of
+from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes, hosts_reached
 from ._rank import add_timeline
 from ._shell import run_command
 
@@ -32,7 +38,9 @@ _SECONDS_TO_END = 5  # between asking processes to end and ending them
 
 def main(arguments):
     """Runs a job, again if it fails and may be restarted; gives its exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    arguments = with_range(list(arguments), lambda some: parser.parse_args(some).command)
+    options = parser.parse_args(arguments)
     if not options.command:
         _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
     if options.mpi and (options.slurm or options.hosts or options.ray):
@@ -41,6 +49,17 @@ def main(arguments):
         )
     if options.mpi and options.replicas > 1:
         _parser().error("--replicas is for jobs with servers; by --mpi there are none")
+    if options.mpi and (options.elastic or options.join):
+        _parser().error("--elastic and --join are for jobs with servers; by --mpi there are none")
+    if options.join and (options.elastic or options.slurm):
+        _parser().error(
+            "--join is for a job that runs already; --elastic and --slurm are what it was started with"
+        )
+    if options.elastic and not _is_within(options.num_workers, options.elastic):
+        least, most = options.elastic
+        _parser().error(
+            f"-n {options.num_workers} is not among the workers of --elastic {least}:{most or ''}"
+        )
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     cluster = _cluster(options.ray) if options.ray else None
@@ -52,23 +71,33 @@ def main(arguments):
 
 
 def _run(options, cluster):
-    with _certificates(options) as certificates, _timelines(options) as timelines:
-        restarts = 0
+    with certificates_of(options) as certificates, timelines_of(options) as timelines:
+        restarts, present = 0, options
+        if options.elastic and not options.port:
+            options.port = _free_port()  # where others join it, also when it has started again
+        nodes = cluster.nodes() if cluster else None
         while True:
             variables = {
                 **certificates,
                 **timelines,
-                **_checkpoints(options),
+                **checkpoints_of(options),
                 "HEADRACE_RESTARTS": str(restarts),
             }
-            job = Job(options, variables, cluster)
+            job = Job(present, variables, cluster)
             status = job.run()
-            if status == 0 or job.is_interrupted or restarts == options.restart:
+            if status == 0 or job.is_interrupted or restarts == (options.restart or 0):
                 return status
             restarts += 1
             print(
                 f"headrace.launch: starting the job again, {restarts} of {options.restart}", file=sys.stderr
             )
+            if options.elastic:
+                present = options_of_next(options, cluster, nodes)
+
+
+def _is_within(number, bounds):
+    least, most = bounds
+    return least <= number and (most is None or number <= most)
 
 
 def _cluster(address):
@@ -77,75 +106,13 @@ def _cluster(address):
     return RayCluster(address)
 
 
-@contextlib.contextmanager
-def _certificates(options):
-    """Variables that name certificates of this job, made for it; none where it has others or needs none."""
-    if options.plain or options.mpi or os.environ.get("HEADRACE_CERTIFICATES"):
-        yield {}
-        return
-    # The nodes of a cluster share the folder in which a program is started, but not that of temporary files.
-    place = os.getcwd() if options.slurm or options.hosts or options.ray else None
-    with contextlib.ExitStack() as until_the_end:
-        try:
-            made = tempfile.TemporaryDirectory(prefix=".headrace_" if place else "headrace_", dir=place)
-            folder = until_the_end.enter_context(made)
-            make_certificates(folder)
-        except OSError as error:
-            raise SystemExit(f"headrace.launch: {error}; --plain does without, on this machine") from None
-        yield {"HEADRACE_CERTIFICATES": folder}
-
-
-@contextlib.contextmanager
-def _timelines(options):
-    """Variables that have workers and servers record what they do; afterwards that is one file or page."""
-    if not options.timeline:
-        yield {}
-        return
-    output = pathlib.Path(options.timeline).absolute()
-    try:
-        made = tempfile.TemporaryDirectory(prefix=".headrace_", dir=output.parent)  # which nodes share
-    except OSError as error:
-        raise SystemExit(f"headrace.launch: --timeline: {error}") from None
-    with made as folder:
-        yield {"HEADRACE_TIMELINES": folder}
-        try:
-            _write_timeline(sorted(pathlib.Path(folder).glob("*.json"), key=_order), output)
-        except (OSError, ValueError) as error:
-            print(f"headrace.launch: no timeline is written: {error}", file=sys.stderr)
-
-
-def _write_timeline(files, output):
-    from .timeline.__main__ import write
-
-    if not files:
-        print("headrace.launch: no process has recorded a timeline", file=sys.stderr)
-        return
-    write([os.fspath(file) for file in files], output)
-    print(f"headrace.launch: wrote {output}, the timeline of {len(files)} processes")
-
-
-def _order(file):
-    """Workers first, by number."""
-    role, _, number = file.stem.partition("-")
-    return role != "worker", role, int(number)
-
-
-def _checkpoints(options):
-    """Variables that name where checkpoints are, and how often one is saved."""
-    if options.checkpoint is None:
-        return {}
-    return {
-        "HEADRACE_CHECKPOINT": os.path.abspath(options.checkpoint),
-        "HEADRACE_CHECKPOINT_SECONDS": str(options.checkpoint_interval),
-    }
-
-
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
-        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--restart N] "
+        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--restart N] [--elastic [MIN[:MAX]] | "
+        "--join HOST:PORT] "
         "[--checkpoint DIR] [--timeline FILE] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
@@ -153,6 +120,7 @@ def _parser():
     how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
     how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
     _add_places(parser)
+    _add_elasticity(parser)
     parser.add_argument(
         "--replicas",
         type=int,
@@ -164,9 +132,9 @@ def _parser():
     parser.add_argument(
         "--restart",
         type=_at_least(0),
-        default=0,
         metavar="N",
-        help="how often a job that fails starts anew (0)",
+        help="how often a job that fails starts anew (0), and how many workers an elastic one gets anew "
+        f"({MOST_REPLACED})",
     )
     parser.add_argument(
         "--checkpoint",
@@ -195,6 +163,22 @@ def _parser():
     return parser
 
 
+def _add_elasticity(parser):
+    """Options of jobs whose workers come and go."""
+    parser.add_argument(
+        "--elastic",
+        type=range_of,
+        metavar="MIN[:MAX]",
+        help="workers may come and go: the job goes on as long as MIN are there (1)",
+    )
+    parser.add_argument(
+        "--join", type=_address, metavar="HOST:PORT", help="workers for an elastic job that runs already"
+    )
+    parser.add_argument(
+        "--certificates", metavar="DIR", help="folder of the certificates of the job, as for --join"
+    )
+
+
 def _add_places(parser):
     """Options that say on which machines processes run; none: on this one."""
     where = parser.add_mutually_exclusive_group()
@@ -221,6 +205,13 @@ def _hosts_in(path):
     return hosts
 
 
+def _address(text):
+    host, separator, port = text.rpartition(":")
+    if not (separator and host and port.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT of a scheduler")
+    return host, port
+
+
 def _at_least(least):
     def number(text):
         value = int(text)
@@ -241,6 +232,7 @@ class Job:
         self._nodes = cluster.nodes() if cluster else []
         self._workers, self._helpers = [], []  # a scheduler is the first helper
         self._told = []  # servers that have failed, of which it was said
+        self._replacements = None  # of workers that have failed; None: the job is not elastic
         self._start_server = None  # function that starts one more, by number; None: Slurm has started them
         self.is_interrupted = False
 
@@ -272,6 +264,9 @@ class Job:
         if options.mpi:
             self._workers.append(MpiRun(options.num_workers, options.command, self._variables))
             return
+        if options.join:
+            self._start_joining()
+            return
         servers = options.num_servers or 1
         environment = {
             **os.environ,
@@ -283,9 +278,16 @@ class Job:
             "HEADRACE_REPLICAS": str(options.replicas),
             "PYTHONUNBUFFERED": "1",
         }
+        if options.elastic:
+            least, most = options.elastic
+            environment["HEADRACE_ELASTIC"] = f"{least}:{most or ''}"
+            if self._variables["HEADRACE_RESTARTS"] == "0":
+                line = line_to_join(environment, options.command)
+                print(f"headrace.launch: to join: {line}", file=sys.stderr)
         serve = [sys.executable, "-m", "headrace.kvstore"]
         as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
-        self._helpers.append(Process("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
+        scheduler = ElasticScheduler if options.elastic else Process
+        self._helpers.append(scheduler("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
         if options.slurm:
             self._helpers.append(SlurmStep("server", servers * options.replicas, serve, as_server))
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
@@ -294,13 +296,35 @@ class Job:
         for number in range(servers * options.replicas):
             self._helpers.append(self._start_server(number))
         for number in range(options.num_workers):
-            own = {**as_worker, "DMLC_WORKER_ID": str(number)}
-            try:
-                self._workers.append(self._process("worker", number, options.command, own))
-            except OSError as error:
-                raise SystemExit(
-                    f"headrace.launch: {options.command[0]} cannot be started: {error}"
-                ) from None
+            self._workers.append(self._worker(number, {**as_worker, "DMLC_WORKER_ID": str(number)}))
+        if options.elastic:
+            self._replacements = Replacements(
+                lambda number: self._worker(
+                    number, {**as_worker, "DMLC_WORKER_ID": str(number), "HEADRACE_JOIN": "place"}
+                ),
+                MOST_REPLACED if options.restart is None else options.restart,
+            )
+
+    def _start_joining(self):
+        host, port = self._options.join
+        environment = {
+            **os.environ,
+            **self._variables,
+            "DMLC_PS_ROOT_URI": host,
+            "DMLC_PS_ROOT_PORT": port,
+            "DMLC_ROLE": "worker",
+            "HEADRACE_JOIN": "any",
+            "PYTHONUNBUFFERED": "1",
+        }
+        for number in range(self._options.num_workers):
+            self._workers.append(self._worker(number, dict(environment)))
+
+    def _worker(self, number, environment):
+        command = self._options.command
+        try:
+            return self._process("worker", number, command, environment)
+        except OSError as error:
+            raise SystemExit(f"headrace.launch: {command[0]} cannot be started: {error}") from None
 
     def _host_of_scheduler(self):
         options = self._options
@@ -310,7 +334,14 @@ class Job:
         return os.environ.get("DMLC_PS_ROOT_URI") or address_for(places or allocated_nodes())
 
     def _process(self, role, number, command, environment):
+        process = self._placed(role, number, command, environment)
+        process.number = number
+        return process
+
+    def _placed(self, role, number, command, environment):
         hosts = self._options.hosts
+        if hosts and environment.get("HEADRACE_JOIN") == "place":  # its machine may be gone, too
+            hosts = hosts_reached(hosts) or hosts
         if hosts:
             return SshProcess(hosts[number % len(hosts)], role, number, command, environment)
         if self._cluster:
@@ -321,12 +352,31 @@ class Job:
 
     def _await_workers(self):
         """The first process that fails; None: all workers have ended well."""
-        while any(worker.status() is None for worker in self._workers):
-            failed = _cause([*self._workers, *self._needed_helpers()])
-            if failed is not None:
+        while True:
+            workers = self._workers
+            are_over = all(worker.status() is not None for worker in workers)
+            failed = self._failed()
+            awaits = self._replacements is not None and self._replacements.are_due()
+            if failed is not None or (are_over and self._workers == workers and not awaits):
                 return failed
             time.sleep(0.02)
-        return _cause([*self._workers, *self._needed_helpers()])
+
+    def _failed(self):
+        """The process whose failure ends the job; None: there is none. Where others go on that of a worker
+        does not: another one takes its place.
+        """
+        of_helpers = _cause(self._needed_helpers())
+        if self._replacements is None or of_helpers is not None:
+            return _cause([*self._workers, *self._needed_helpers()])
+        scheduler = self._helpers[0]
+        if scheduler.is_open and scheduler.status() == 0:  # nobody was left
+            self._workers = self._replacements.without_late(self._workers)
+            return None
+        others = scheduler.others or any(worker.status() is None for worker in self._workers)
+        if scheduler.is_open and others:
+            self._workers = self._replacements.review(self._workers)
+            return None
+        return _cause(self._workers)
 
     def _needed_helpers(self):
         """Those whose failure ends the job. That of a server does not where another process may go on in its
@@ -347,6 +397,10 @@ class Job:
 
     def _await_helpers(self):
         """Servers end by themselves when the workers have, unless no worker has made a store."""
+        while self._options.elastic and self._helpers[0].others and self._helpers[0].status() is None:
+            if (failed := _cause(self._needed_helpers())) is not None:
+                return failed
+            time.sleep(0.02)
         _await_ends(self._helpers, _SECONDS_TO_END)
         self._start_server = None
         return _cause(self._needed_helpers())

@@ -71,6 +71,7 @@ void bind_calls(nb::class_<Store>& c) {
 void bind_servers(nb::class_<Store>& c) {
   c.def_prop_ro("has_servers", [](const Store& s) { return s->has_servers(); });
   c.def_prop_ro("lost_workers", [](const Store& s) { return s->lost_workers(); });
+  c.def_prop_ro("has_joined", [](const Store& s) { return s->has_joined(); });
   c.def("send_command", [](const Store& s, int head, const nb::bytes& body) {
     const std::string_view text(body.c_str(), body.size());
     outside_python([&] { s->send_command(head, text); });

@@ -83,6 +83,7 @@ class NotServing : public std::runtime_error {
 
 class Clients {
  public:
+  // `workers`: their ranks are below it.
   Clients(int workers, std::shared_ptr<OwnHeap> heap) : workers_(workers), heap_(std::move(heap)) {}
 
   // A stream begins. Raises ValueError for a rank that the job does not have, NotServing to workers before serve(), or

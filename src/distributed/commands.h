@@ -18,6 +18,8 @@ inline constexpr int kRestore = -7;       // of worker 0: the workers' states; o
 inline constexpr int kRestored = -8;      // they wait no more
 inline constexpr int kAskRestored = -9;   // answered by the states, when they have come
 inline constexpr int kJoin = -10;         // about a key, after so many pushes: others have made more, or all are here
+inline constexpr int kGetSettings = -11;  // answered by the settings of the optimizer that count now, if any
+inline constexpr int kHasRestored = -12;  // answered by whether worker 0 has brought back what there was: "1"
 
 struct NamedCommand {
   const char* name;
@@ -27,7 +29,8 @@ inline constexpr NamedCommand kCommands[] = {
     {"SET_OPTIMIZER", kSetOptimizer}, {"SETTINGS", kSettings}, {"GET_STATES", kGetStates},
     {"SET_STATES", kSetStates},       {"FREEZE", kFreeze},     {"THAW", kThaw},
     {"WORKER_STATES", kWorkerStates}, {"RESTORE", kRestore},   {"RESTORED", kRestored},
-    {"ASK_RESTORED", kAskRestored},   {"JOIN", kJoin},
+    {"ASK_RESTORED", kAskRestored},   {"JOIN", kJoin},         {"GET_SETTINGS", kGetSettings},
+    {"HAS_RESTORED", kHasRestored},
 };
 
 }  // namespace headrace::distributed

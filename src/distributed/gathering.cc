@@ -54,6 +54,7 @@ std::string Gathering::reason_against(const Node& node) {
   const char* const name = name_of(node.role());
   if (node.version() != kVersion)
     return fmt::format("the {} is Headrace {}, the scheduler {}; use one version", name, node.version(), kVersion);
+  if (node.joins()) return reason_against_joining(node);
   if (node.workers() != static_cast<uint32_t>(job_.workers) || node.servers() != static_cast<uint32_t>(job_.servers))
     return fmt::format(
         "the {} was told of {} workers and {} servers, the scheduler of {} and {}; DMLC_NUM_WORKER and "
@@ -62,6 +63,13 @@ std::string Gathering::reason_against(const Node& node) {
   if (node.replicas() != static_cast<uint32_t>(job_.replicas))
     return fmt::format("the {} was told of {} replicas, the scheduler of {}; HEADRACE_REPLICAS is the same for all",
                        name, node.replicas(), job_.replicas);
+  if (node.least_workers() != static_cast<uint32_t>(job_.elastic.least) ||
+      node.most_workers() != static_cast<uint32_t>(job_.elastic.most))
+    return fmt::format(
+        "the {} was told of {} to {} workers of an elastic job, the scheduler of {} to {}; HEADRACE_ELASTIC is the "
+        "same "
+        "for all",
+        name, node.least_workers(), node.most_workers(), job_.elastic.least, job_.elastic.most);
   if (node.heard() > 0)
     return fmt::format("the scheduler is another one than the {} has worked with, and does not know its job", name);
   const bool is_needed = node.role() == SERVER && has_begun_ && free_place(node) != servers_.end();
@@ -77,11 +85,14 @@ std::string Gathering::reason_against(const Node& node) {
 
 void Gathering::seat(Listener& stream, const Node& node) {
   std::vector<Seat*>& seats = seats_of(node.role());
-  const auto place = free_place(node);
+  const auto place = node.joins() ? place_to_join(node) : free_place(node);
   last_incarnation_ = std::max(last_incarnation_ + 1, microseconds());
-  Seat& seat = seats_[node.token()] = {
-      .node = node, .rank = static_cast<uint32_t>(place - seats.begin()), .incarnation = last_incarnation_};
+  Seat& seat = seats_[node.token()] = {.node = node,
+                                       .rank = static_cast<uint32_t>(place - seats.begin()),
+                                       .incarnation = last_incarnation_,
+                                       .met = meetings_};
   *place = &seat;
+  if (node.role() == WORKER && count(workers_) == 1 && !has_begun_) is_asynchronous_ = node.asynchronous();
   welcome(seat, stream);
   if (has_begun_)
     join(seat);
@@ -102,6 +113,7 @@ std::vector<Gathering::Seat*>::iterator Gathering::free_place(const Node& node) 
 
 // A server that comes later stands by when it has been told everything.
 void Gathering::join(Seat& seat) {
+  if (seat.node.role() == WORKER) return join_workers(seat);
   const size_t server = seat.rank % parts_.size();
   parts_[server].backup = &seat;
   parts_[server].is_copied = false;
@@ -135,6 +147,7 @@ void Gathering::begin() {
     parts_.push_back(job_.replicas > 1 ? Part{1, servers_[i], servers_[count + i]} : Part{0, servers_[i], nullptr});
   for (auto& [token, one] : seats_) tell(one, cluster_for(one));
   has_begun_ = true;
+  tell_launcher();
 }
 
 // A server and its backup are on different machines where no machine has more than half of them.
@@ -162,6 +175,9 @@ Notice Gathering::cluster_for(const Seat& seat) const {
   Cluster& cluster = *notice.mutable_cluster();
   cluster.set_rank(seat.rank);
   cluster.set_incarnation(seat.incarnation);
+  cluster.set_workers(static_cast<uint32_t>(places()));
+  cluster.set_has_begun(has_begun_);
+  cluster.set_is_open(job_.elastic.is_on() && is_asynchronous_);
   for (size_t i = 0; i < parts_.size(); ++i) *cluster.add_servers() = serving(i);
   return notice;
 }
@@ -223,6 +239,7 @@ void Gathering::expect_end(uint64_t token) {
 void Gathering::give_up(Seat& seat) {
   seat.is_gone = true;
   seats_of(seat.node.role())[seat.rank] = nullptr;
+  if (!has_begun_ && seat.node.joins()) return forget_place(seat);
   if (has_begun_ && pass_on(seat)) return;
   if (has_begun_) return tell_departure(seat);
   refuse_all(fmt::format("{} {} was lost before all nodes had come", name_of(seat.node.role()), seat.rank));
@@ -243,15 +260,17 @@ bool Gathering::pass_on(const Seat& seat) {
   return true;
 }
 
-void Gathering::tell_departure(const Seat& seat) {
+void Gathering::tell_departure(Seat& seat) {
   Notice notice;
   Departure& departure = *notice.mutable_departure();
   departure.set_role(seat.node.role());
   departure.set_rank(seat.node.role() == WORKER ? seat.rank : seat.rank % static_cast<uint32_t>(parts_.size()));
   departure.set_lost(!seat.is_leaving);
+  departure.set_incarnation(seat.incarnation);
   tell_all(notice);
   if (seat.node.role() != WORKER) return;
   departures_.push_back(notice);
+  if (is_open()) return leave_workers(seat);
   ++departed_;
   missing_ = fmt::format("worker {} {}", seat.rank, seat.is_leaving ? "has ended" : "was lost");
   answer_meeting({grpc::StatusCode::ABORTED, missing_});
@@ -281,10 +300,16 @@ void Gathering::meet(const Arrival& arrival, grpc::ServerUnaryReactor* reactor) 
   std::lock_guard guard(mutex_);
   const auto known = seats_.find(arrival.token());
   if (known == seats_.end()) return reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION, "the worker is unknown"});
-  if (arrival.number() <= meetings_) return reactor->Finish(grpc::Status::OK);
+  if (arrival.number() + known->second.met <= meetings_) return reactor->Finish(grpc::Status::OK);
   if (departed_ > 0) return reactor->Finish({grpc::StatusCode::ABORTED, missing_});
   if (auto* const before = std::exchange(known->second.meeting, reactor)) before->Finish(grpc::Status::CANCELLED);
-  if (!std::ranges::all_of(workers_, [](const Seat* one) { return one && one->meeting; })) return;
+  review_meeting();
+}
+
+// All are there, where nobody comes and goes.
+void Gathering::review_meeting() {
+  const auto has_come = [this](const Seat* one) { return one ? one->meeting != nullptr : is_open(); };
+  if (count(workers_) == 0 || !std::ranges::all_of(workers_, has_come)) return;
   ++meetings_;
   answer_meeting(grpc::Status::OK);
 }
@@ -312,7 +337,7 @@ void Gathering::await_end() {
   if (!await(lock, Clock::now() + kGatheringTime, [&] { return has_begun_ || !refusal_.empty(); }))
     refuse_all(fmt::format("after {} minutes {} of {} workers and {} of {} servers are there", kGatheringTime.count(),
                            count(workers_), job_.workers, count(servers_), job_.servers));
-  if (has_begun_) await(lock, Clock::time_point::max(), [&] { return count(workers_) == 0; });
+  if (has_begun_) await(lock, Clock::time_point::max(), [&] { return count(workers_) == 0 || !refusal_.empty(); });
   is_over_ = true;
   Notice notice;
   notice.mutable_finished();
@@ -324,7 +349,8 @@ void Gathering::await_end() {
            (!has_begun_ || std::ranges::all_of(seats_, [](const auto& one) { return one.second.is_gone; }));
   });
   answer_meeting(grpc::Status::CANCELLED);
-  check(refusal_.empty(), ErrorKind::kRuntime, "distributed: the job cannot begin: {}", refusal_);
+  check(refusal_.empty(), ErrorKind::kRuntime, "distributed: the job {}: {}", has_begun_ ? "ends" : "cannot begin",
+        refusal_);
 }
 
 }  // namespace headrace::distributed

@@ -60,6 +60,7 @@ class Gathering {
     std::vector<Notice> told = {};
     Listener* stream = nullptr;  // null: it is away
     Clock::time_point away_since = {};
+    uint64_t met = 0;                             // barriers that all had come to before it came
     bool is_leaving = false;                      // it has said so
     bool is_gone = false;                         // it does not take part any more
     grpc::ServerUnaryReactor* meeting = nullptr;  // it waits at a barrier
@@ -94,8 +95,22 @@ class Gathering {
   bool pass_on(const Seat& seat);
   std::chrono::milliseconds time_away(const Seat& seat) const;
   void give_up(Seat& seat);
-  void tell_departure(const Seat& seat);
+  void tell_departure(Seat& seat);
+  void review_meeting();
   void answer_meeting(const grpc::Status& status);
+  // --- gathering_elastic.cc: workers that come and go ---
+  // Whether they do so while the job runs.
+  bool is_open() const { return has_begun_ && job_.elastic.is_on() && is_asynchronous_; }
+  std::string reason_against_joining(const Node& node) const;
+  std::vector<Seat*>::iterator place_to_join(const Node& node);
+  bool is_left(const Node& node) const;
+  void forget_place(const Seat& seat);
+  size_t places() const;
+  void tell_crowd();
+  void tell_launcher() const;
+  void join_workers(Seat& seat);
+  void leave_workers(const Seat& seat);
+
   // Those who are away and do not come back are given up; whether others may.
   bool review_away();
   bool await(std::unique_lock<std::mutex>& lock, Clock::time_point deadline, const std::function<bool()>& is_so);
@@ -107,12 +122,13 @@ class Gathering {
   std::map<uint64_t, Seat> seats_;        // by token
   std::vector<Seat*> workers_, servers_;  // by rank; null where nobody is. Those that stand by are the last servers
   std::vector<Part> parts_;               // by number of the server, when the job has begun
-  std::vector<Notice> departures_;        // of workers
+  std::vector<Notice> departures_;        // of workers whose places are free
   std::string refusal_, missing_;
   bool has_begun_ = false, is_over_ = false;
   uint64_t meetings_ = 0;  // barriers that all have come to
   int departed_ = 0;       // workers
   uint64_t last_incarnation_ = 0;
+  bool is_asynchronous_ = false;  // as the worker said that came first
 };
 
 }  // namespace headrace::distributed

@@ -2,6 +2,8 @@
 // HEADRACE_HISTORY names a folder, in which each process has a file of lines, each written as a whole before what it
 // tells of is known to others:
 //
+//   joined RANK INCARNATION
+//                         a worker takes part from now on
 //   acknowledged ID       a worker has heard that the server has the push
 //   applied ID            a server has updated what is stored by the push, after those of the lines before
 //   frozen INCARNATION N  a server holds still for a checkpoint: request N of worker 0

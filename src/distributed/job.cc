@@ -1,5 +1,6 @@
 #include "distributed/job.h"
 
+#include <algorithm>
 #include <charconv>
 #include <climits>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 namespace headrace::distributed {
 namespace {
 
+constexpr int kMostNodes = 100'000;
 constexpr const char* kHowToStart =
     "start the program with `python -m headrace.launch -n 2 python PROGRAM.py`, or as MXNet's launcher does";
 
@@ -20,15 +22,34 @@ std::string variable_of(const char* name, std::string otherwise = {}) {
   return value ? value : std::move(otherwise);
 }
 
+std::optional<int> read(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return number;
+}
+
 int number_of(const char* name, std::optional<int> otherwise, int least, int most) {
   const std::string text = variable_of(name);
   if (text.empty() && otherwise) return *otherwise;
   check(!text.empty(), ErrorKind::kValue, "distributed: the environment variable {} is missing; {}", name, kHowToStart);
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  check(error == std::errc() && end == text.data() + text.size() && number >= least && number <= most,
-        ErrorKind::kValue, "distributed: {} is a number from {} to {}, got '{}'", name, least, most, text);
-  return number;
+  const std::optional<int> number = read(text);
+  check(number && *number >= least && *number <= most, ErrorKind::kValue,
+        "distributed: {} is a number from {} to {}, got '{}'", name, least, most, text);
+  return *number;
+}
+
+// "LEAST", "LEAST:" or "LEAST:MOST", of a job that begins with so many workers.
+Elastic elastic_of(const std::string& text, int workers) {
+  const size_t sign = std::min(text.find(':'), text.size());
+  const std::optional<int> least = read(std::string_view(text).substr(0, sign));
+  const std::optional<int> most = sign + 1 < text.size() ? read(std::string_view(text).substr(sign + 1)) : kMostNodes;
+  check(
+      least && most && *least >= 1 && *least <= workers && *most >= workers && *most <= kMostNodes, ErrorKind::kValue,
+      "distributed: HEADRACE_ELASTIC says how many workers a job has at least and at most, MIN:MAX or MIN, among them "
+      "the {} of DMLC_NUM_WORKER, got '{}'",
+      workers, text);
+  return {*least, *most};
 }
 
 // "ADDRESS=OTHER,ADDRESS=OTHER"
@@ -69,7 +90,6 @@ bool is_loopback(const std::string& host) noexcept {
 int stall_seconds_of_environment() { return number_of("HEADRACE_STALL_SECONDS", 60, 0, 86'400); }
 
 Job job_of_environment() {
-  constexpr int kMostNodes = 100'000;
   Job job;
   job.role = role_of_process();
   if (job.role == Role::kNone) return job;
@@ -78,10 +98,20 @@ Job job_of_environment() {
         "distributed: the environment variable DMLC_PS_ROOT_URI, the address of the scheduler, is missing; {}",
         kHowToStart);
   job.port = number_of("DMLC_PS_ROOT_PORT", {}, 1, 65535);
-  job.workers = number_of("DMLC_NUM_WORKER", {}, 1, kMostNodes);
-  job.servers = number_of("DMLC_NUM_SERVER", {}, 0, kMostNodes);
   job.replicas = number_of("HEADRACE_REPLICAS", 1, 1, 2);
-  job.rank = number_of("DMLC_RANK", number_of("DMLC_WORKER_ID", -1, 0, job.workers - 1), 0, job.workers - 1);
+  const std::string joins = variable_of("HEADRACE_JOIN");
+  check(joins.empty() || joins == "any" || joins == "place", ErrorKind::kValue,
+        "distributed: HEADRACE_JOIN is 'any', or 'place' for the one of DMLC_WORKER_ID, got '{}'", joins);
+  job.joins = job.role == Role::kWorker && !joins.empty();
+  if (job.joins) {
+    if (joins == "place") job.rank = number_of("DMLC_WORKER_ID", {}, 0, kMostNodes - 1);
+  } else {
+    job.workers = number_of("DMLC_NUM_WORKER", {}, 1, kMostNodes);
+    job.servers = number_of("DMLC_NUM_SERVER", {}, 0, kMostNodes);
+    job.rank = number_of("DMLC_RANK", number_of("DMLC_WORKER_ID", -1, 0, job.workers - 1), 0, job.workers - 1);
+    if (const std::string range = variable_of("HEADRACE_ELASTIC"); !range.empty())
+      job.elastic = elastic_of(range, job.workers);
+  }
   job.own_host = variable_of("DMLC_NODE_HOST", is_loopback(job.host) ? job.host : std::string());
   job.certificates = variable_of("HEADRACE_CERTIFICATES");
   job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;

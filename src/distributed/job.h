@@ -12,21 +12,33 @@ namespace headrace::distributed {
 
 const char* role_name(Role role) noexcept;
 
+// Of a job whose workers may come and go: how many there are.
+struct Elastic {
+  int least = 0, most = 0;  // most is 0: it is not elastic
+  bool is_on() const noexcept { return most > 0; }
+};
+
 struct Job {
   Role role = Role::kNone;
   std::string host;  // of the scheduler
   int port = 0;      // of the scheduler
   int workers = 0, servers = 0;
   int replicas = 1;           // processes for each server: one serves, another stands by
-  int rank = -1;              // that a worker asks for; -1: any
+  int rank = -1;              // that a worker asks for, or would like to have if it joins; -1: any
   std::string own_host;       // where others reach this process; empty: as the scheduler's, if that is this machine
   std::string certificates;   // folder of ca.pem, cert.pem and key.pem; empty: what is said is not encrypted
   bool shares_memory = true;  // with processes on this machine that allow it
   int silence_ms = 20'000;    // after which a node that says nothing counts as lost
   int retry_ms = 60'000;      // for which a worker tries to reach a server again that does not answer
+  Elastic elastic = {};
+  bool joins = false;         // a worker, a job that runs already, maybe: it was told neither of workers nor of servers
+  bool asynchronous = false;  // a worker: the store for which it comes
   Limits limits = {};
   std::map<std::string, std::string> routes = {};  // by address of a server: where this process reaches it
 };
+
+// The ranks that workers of the job may have are below it.
+inline int most_workers(const Job& job) noexcept { return job.elastic.is_on() ? job.elastic.most : job.workers; }
 
 // From the environment. A process without DMLC_ROLE is none of a job. Raises ValueError, naming the variable, for what
 // is missing or cannot be read; RuntimeError where a job would speak without encryption beyond this machine.

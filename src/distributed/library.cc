@@ -12,7 +12,7 @@ namespace {
 std::unique_ptr<kvstore::KVStore> make_remote_store(const std::string& type, const kvstore::Sharing& sharing) {
   return std::make_unique<RemoteStore>(
       type, sharing, sharing.on_devices ? kvstore::make_device_communicator() : kvstore::make_host_communicator(),
-      Session::get(type));
+      Session::get(type, sharing.asynchronous));
 }
 
 void take_part(ServerProgram& program) {

@@ -50,6 +50,10 @@ class Membership::Attending {
     node_.set_workers(static_cast<uint32_t>(job.workers));
     node_.set_servers(static_cast<uint32_t>(job.servers));
     node_.set_replicas(static_cast<uint32_t>(job.replicas));
+    node_.set_least_workers(static_cast<uint32_t>(job.elastic.least));
+    node_.set_most_workers(static_cast<uint32_t>(job.elastic.most));
+    node_.set_joins(job.joins);
+    node_.set_asynchronous(job.asynchronous);
     node_.set_token(new_token());
     node_.set_process(own_process());
     open_channel(job_, scheduler_);  // raises here what it would raise in the thread
@@ -72,6 +76,9 @@ class Membership::Attending {
   int rank() const noexcept { return static_cast<int>(cluster_->rank()); }
   uint64_t incarnation() const noexcept { return cluster_->incarnation(); }
   const std::vector<Serving>& servers() const noexcept { return servers_; }
+  int workers() const noexcept { return workers_; }
+  bool is_open() const noexcept { return cluster_->is_open(); }
+  bool has_joined() const noexcept { return cluster_->has_begun(); }
   int lost_workers() const noexcept { return lost_workers_; }
 
   void barrier() {
@@ -273,6 +280,7 @@ class Membership::Attending {
       case Notice::kCluster: {
         std::lock_guard guard(mutex_);
         cluster_ = notice.cluster();
+        workers_ = static_cast<int>(cluster_->workers());
         servers_.assign(cluster_->servers().begin(), cluster_->servers().end());
         changed_.notify_all();
         return;
@@ -280,11 +288,15 @@ class Membership::Attending {
       case Notice::kDeparture: {
         const Departure& told = notice.departure();
         const Departed departed{told.role() == WORKER ? Role::kWorker : Role::kServer, static_cast<int>(told.rank()),
-                                told.lost()};
+                                told.lost(), told.incarnation()};
         if (departed.role == Role::kWorker && departed.is_lost) ++lost_workers_;
         observer_.departed(departed);
         return;
       }
+      case Notice::kCrowd:
+        workers_ = static_cast<int>(notice.crowd().workers());
+        lost_workers_ = static_cast<int>(notice.crowd().lost());
+        return;
       case Notice::kServing:
         return observer_.serving(notice.serving());
       case Notice::kRefusal:
@@ -329,7 +341,7 @@ class Membership::Attending {
   bool is_over_ = false;
   std::string why_;
   bool is_closing_ = false;
-  std::atomic<int> lost_workers_{0};
+  std::atomic<int> workers_{0}, lost_workers_{0};
   std::thread thread_;
 };
 
@@ -341,6 +353,9 @@ uint64_t Membership::incarnation() const noexcept { return attending_->incarnati
 const std::vector<Serving>& Membership::servers() const noexcept { return attending_->servers(); }
 void Membership::barrier() { attending_->barrier(); }
 void Membership::tell_copied(const std::string& backup) { attending_->tell_copied(backup); }
+int Membership::workers() const noexcept { return attending_->workers(); }
+bool Membership::is_open() const noexcept { return attending_->is_open(); }
+bool Membership::has_joined() const noexcept { return attending_->has_joined(); }
 int Membership::lost_workers() const noexcept { return attending_->lost_workers(); }
 
 }  // namespace headrace::distributed

@@ -16,7 +16,8 @@ namespace headrace::distributed {
 struct Departed {
   Role role;
   int rank;
-  bool is_lost;  // it had not said that it ends
+  bool is_lost;              // it had not said that it ends
+  uint64_t incarnation = 0;  // that it was
 };
 std::string text_of(const Departed& departed);  // "worker 2 was lost"
 
@@ -40,12 +41,16 @@ class Membership {
   int rank() const noexcept;
   uint64_t incarnation() const noexcept;                 // above those of all that had the rank before
   const std::vector<Serving>& servers() const noexcept;  // by number, as the job began
+  // How many workers there are, as far as this node was told: their ranks are below it. In an open job it changes.
+  int workers() const noexcept;
+  bool is_open() const noexcept;     // workers come and go while the job runs
+  bool has_joined() const noexcept;  // this one came when it ran
   // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before, or the
   // scheduler, when that was lost.
   void barrier();
   // The backup of this server, which has come later, has all that this one has. The scheduler hears of it in time.
   void tell_copied(const std::string& backup);
-  // Workers that have been lost.
+  // Workers that have been lost, and in whose place no other one has come.
   int lost_workers() const noexcept;
 
  private:

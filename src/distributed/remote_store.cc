@@ -51,7 +51,12 @@ RemoteStore::RemoteStore(std::string type, const kvstore::Sharing& sharing,
       sharing_(sharing),
       devices_(std::move(devices)),
       session_(session),
-      number_(static_cast<uint32_t>(session_.take_store_number())) {}
+      number_(static_cast<uint32_t>(session_.take_store_number())) {
+  check(sharing.asynchronous || !session_.is_open(), ErrorKind::kValue,
+        "kvstore create: a '{}' store has rounds of all workers, but those of this job come and go, because its first "
+        "store is asynchronous; make all of its stores alike, or start it without --elastic",
+        type_);
+}
 
 bool RemoteStore::is_capable(Capability capability) const noexcept {
   return capability != Capability::kAsynchronous || sharing_.asynchronous;

@@ -34,6 +34,7 @@ class RemoteStore final : public kvstore::KVStore {
   int rank() const noexcept override { return session_.rank(); }
   int num_workers() const noexcept override { return session_.workers(); }
   int lost_workers() const noexcept override { return session_.lost_workers(); }
+  bool has_joined() const noexcept override { return session_.has_joined(); }
   bool is_capable(kvstore::Capability capability) const noexcept override;
 
   void init(std::span<const kvstore::Item> items) override;

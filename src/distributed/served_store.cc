@@ -75,10 +75,11 @@ std::vector<NDArray> widened_sum(const std::vector<NDArray>& values, DType dtype
 
 }  // namespace
 
-ServedStore::ServedStore(const Place& place, int workers, ServerProgram& program, Holdings& holdings, Later later,
-                         std::shared_ptr<Backup> backup)
+ServedStore::ServedStore(const Place& place, int workers, bool is_open, ServerProgram& program, Holdings& holdings,
+                         Later later, std::shared_ptr<Backup> backup)
     : number_(static_cast<int>(place.store())),
       workers_(static_cast<size_t>(workers)),
+      is_open_(is_open),
       asynchronous_(place.asynchronous()),
       staleness_(place.staleness()),
       program_(program),
@@ -88,8 +89,8 @@ ServedStore::ServedStore(const Place& place, int workers, ServerProgram& program
       store_(kvstore::create("local")) {}
 
 size_t ServedStore::rank_of(const Place& place) const {
-  check(place.rank() < workers_, ErrorKind::kValue, "distributed: a request of rank {} came, the job has {} workers",
-        place.rank(), workers_);
+  check(is_open_ || place.rank() < workers_, ErrorKind::kValue,
+        "distributed: a request of rank {} came, the job has {} workers", place.rank(), workers_);
   return place.rank();
 }
 
@@ -108,7 +109,9 @@ ServedStore::Entry& ServedStore::find_or_make(const kvstore::Key& key, const Arr
   const size_t bytes = inited.sparse()
                            ? inited.bytes()
                            : static_cast<size_t>(element_count(shape_of(inited))) * item_size(dtype_of(inited));
-  return entries_.try_emplace(key, inited, holdings_.hold_new(key, bytes), workers_).first->second;
+  Entry& entry = entries_.try_emplace(key, inited, holdings_.hold_new(key, bytes), workers_).first->second;
+  for (const auto& [rank, how] : departed_) entry.applied.leave(rank);
+  return entry;
 }
 
 void ServedStore::init(const InitRequest& request, const Elements& elements, const Asker& asker) {
@@ -188,11 +191,12 @@ void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest&
   Pushed pushed{pushed_value(request, elements, entry), request.settings(), request.state(),
                 history::id_of(request, asker.incarnation())};
   if (asynchronous_) {
-    if (request.round() < entry.applied[rank]) return asker.answer(grpc::Status::OK);  // by another process
+    if (request.round() < entry.applied.count(rank, asker.incarnation()))
+      return asker.answer(grpc::Status::OK);  // by another process
     keep_state(rank, pushed.state);
     std::vector<Pushed> alone;
     alone.push_back(std::move(pushed));
-    ++entry.applied[rank];
+    entry.applied.add(rank, asker.incarnation());
     apply(key, entry, std::move(alone));
     asker.answer(grpc::Status::OK);
     answer_pulls(key, entry);
@@ -255,19 +259,14 @@ void ServedStore::use_settings(uint64_t number) {
 
 // --- pull ------------------------------------------------------------------------------------------------------------
 
-// Whether others, of those that are there, have to push before who asks may go on.
-bool ServedStore::is_ahead(const Entry& entry, const PullRequest& request) const {
-  if (staleness_ == 0 || request.pushes() <= staleness_) return false;
-  for (size_t rank = 0; rank < workers_; ++rank)
-    if (!departed_.contains(rank) && entry.applied[rank] < request.pushes() - staleness_) return true;
-  return false;
-}
-
-bool ServedStore::is_due(const Entry& entry, const PullRequest& request) const {
+bool ServedStore::is_due(const Entry& entry, const Pull& pull) const {
   if (!entry.error.empty()) return true;
-  if (is_ahead(entry, request)) return false;
-  const uint64_t known = asynchronous_ ? entry.applied[request.place().rank()] : entry.rounds.closed();
-  return entry.is_ready && known >= request.pushes();
+  const uint64_t pushes = pull.request.pushes(), incarnation = pull.asker.incarnation();
+  const size_t rank = pull.request.place().rank();
+  // Others, of those that are there, have to push before who asks may go on.
+  if (staleness_ > 0 && entry.applied.is_ahead(rank, incarnation, pushes, staleness_)) return false;
+  const uint64_t known = asynchronous_ ? entry.applied.count(rank, incarnation) : entry.rounds.closed();
+  return entry.is_ready && known >= pushes;
 }
 
 void ServedStore::pull(PullRequest request, const Asker& asker) {
@@ -275,7 +274,7 @@ void ServedStore::pull(PullRequest request, const Asker& asker) {
   Entry& entry = find(request.place());
   const kvstore::Key key = key_of(request.place().key());
   Pull pull{std::move(request), asker};
-  if (is_due(entry, pull.request)) return answer_pull(key, entry, pull);
+  if (is_due(entry, pull)) return answer_pull(key, entry, pull);
   entry.pulls.push_back(std::move(pull));
   answer_hopeless(key, entry);
 }
@@ -284,7 +283,7 @@ void ServedStore::answer_pulls(const kvstore::Key& key, Entry& entry) {
   std::vector<Pull> waiting = std::move(entry.pulls);
   entry.pulls.clear();
   for (Pull& pull : waiting) {
-    if (is_due(entry, pull.request))
+    if (is_due(entry, pull))
       answer_pull(key, entry, pull);
     else
       entry.pulls.push_back(std::move(pull));
@@ -380,6 +379,10 @@ void ServedStore::ask(const CommandRequest& request, const Asker& asker) {
       return asker.answer(grpc::Status::OK);
     case kAskRestored:
       return ask_restored(asker);
+    case kGetSettings:
+      return asker.answer(last_settings_);
+    case kHasRestored:
+      return asker.answer(std::string(restored_ && !is_restoring_ ? "1" : "0"));
     case kJoin:
       return join(request, asker);
     default:
@@ -389,7 +392,7 @@ void ServedStore::ask(const CommandRequest& request, const Asker& asker) {
 
 void ServedStore::ask_restored(const Asker& asker) {
   if (restored_) return asker.answer(*restored_);
-  if (departed_.contains(0))
+  if (!is_awaited(0))
     return asker.answer({grpc::StatusCode::ABORTED, fmt::format("{} before it made the store", departed_.at(0))});
   restored_asked_.push_back(asker);
 }
@@ -441,8 +444,11 @@ std::string ServedStore::worker_states() const {
 
 // --- nodes that are gone ---------------------------------------------------------------------------------------------
 
+// Whether a worker of this rank is there, or another one may come.
+bool ServedStore::is_awaited(size_t rank) const { return is_open_ || !departed_.contains(rank); }
+
 std::string ServedStore::hopeless(const Entry& entry, const PullRequest& request) const {
-  if (!entry.is_ready && departed_.contains(0)) return fmt::format("{} before it inited the key", departed_.at(0));
+  if (!entry.is_ready && !is_awaited(0)) return fmt::format("{} before it inited the key", departed_.at(0));
   if (asynchronous_) return {};
   for (const auto& [rank, how] : departed_)
     for (uint64_t round = entry.rounds.closed(); round < request.pushes(); ++round)
@@ -461,7 +467,7 @@ void ServedStore::answer_hopeless(const kvstore::Key& key, Entry& entry) {
     else
       pull.asker.answer({grpc::StatusCode::ABORTED, fmt::format("key {}: {}", to_string(key), why)});
   }
-  if (entry.is_ready || !departed_.contains(0)) return;
+  if (entry.is_ready || is_awaited(0)) return;
   for (const Asker& waiting : entry.inits)
     waiting.answer({grpc::StatusCode::ABORTED,
                     fmt::format("key {}: {} before it inited the key", to_string(key), departed_.at(0))});
@@ -475,12 +481,15 @@ void ServedStore::depart(const Departed& worker) {
     for (const Asker& waiting : std::exchange(restored_asked_, {})) ask_restored(waiting);
   }
   for (auto& [key, entry] : entries_) {
+    entry.applied.leave(static_cast<size_t>(worker.rank));
     answer_hopeless(key, entry);
     answer_hopeless_pushes(entry);
     answer_pulls(key, entry);  // who was ahead of it only
     answer_joined(key, entry);
   }
 }
+
+void ServedStore::arrive(size_t rank) { departed_.erase(rank); }
 
 void ServedStore::give_up(const std::string& why) {
   const grpc::Status status(grpc::StatusCode::ABORTED, why);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/applied_pushes.h"
 #include "distributed/backup.h"
 #include "distributed/exchange.h"
 #include "distributed/limits.h"
@@ -26,10 +27,11 @@ using Later = std::function<void(std::function<void()> job)>;
 
 class ServedStore {
  public:
-  // Like the place of its first request. `later` may be called by any thread, also after the store is gone.
+  // Like the place of its first request. `workers`: that the job has when it begins; `is_open`: others may come, and
+  // take the places of those who have left. `later` may be called by any thread, also after the store is gone.
   // `holdings`: of all stores of the server, which outlive it. `backup`: which hears of what changes;
   // null: the job has no replicas.
-  ServedStore(const Place& place, int workers, ServerProgram& program, Holdings& holdings, Later later,
+  ServedStore(const Place& place, int workers, bool is_open, ServerProgram& program, Holdings& holdings, Later later,
               std::shared_ptr<Backup> backup);
 
   bool is_asynchronous() const noexcept { return asynchronous_; }
@@ -54,6 +56,8 @@ class ServedStore {
 
   // A worker is not there any more: who waits for what it has not done is told.
   void depart(const Departed& worker);
+  // Another one is in the place of one that has left.
+  void arrive(size_t rank);
   // Answers all who wait.
   void give_up(const std::string& why);
 
@@ -105,7 +109,7 @@ class ServedStore {
     std::vector<Pull> pulls;
     std::map<size_t, Joined> joined;  // by rank
     Rounds<Pushed> rounds;
-    std::vector<uint64_t> applied;  // of an asynchronous store: how many pushes of each worker
+    AppliedPushes applied;          // of an asynchronous store
     std::string error;              // why what is stored is not what it should be
     std::vector<NDArray> arriving;  // of an outcome whose end has not come
     std::optional<Taken> taken;     // and not put in its place
@@ -137,8 +141,8 @@ class ServedStore {
   void answer_joined(const kvstore::Key& key, Entry& entry);
   static void refuse_joined(Entry& entry, const std::string& why);
   std::string worker_states() const;
-  bool is_ahead(const Entry& entry, const PullRequest& request) const;
-  bool is_due(const Entry& entry, const PullRequest& request) const;
+  bool is_due(const Entry& entry, const Pull& pull) const;
+  bool is_awaited(size_t rank) const;
   void answer_pulls(const kvstore::Key& key, Entry& entry);
   void answer_pull(const kvstore::Key& key, Entry& entry, const Pull& pull);
   // Copies what is stored, if that has not been done since it changed: into the block, or, without one, for once.
@@ -151,6 +155,7 @@ class ServedStore {
 
   const int number_;
   const size_t workers_;
+  const bool is_open_;
   const bool asynchronous_;
   const uint32_t staleness_;  // of an asynchronous store; 0: any
   ServerProgram& program_;

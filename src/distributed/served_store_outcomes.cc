@@ -134,7 +134,7 @@ void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<
   Outcome head;
   set_place(key, *head.mutable_place());
   head.set_closed(entry.rounds.closed());
-  head.mutable_applied()->Assign(entry.applied.begin(), entry.applied.end());
+  if (asynchronous_) entry.applied.tell(head);
   head.set_settings(used_settings_);
   for (const size_t rank : std::exchange(new_states_, {}))
     (*head.mutable_states())[static_cast<uint32_t>(rank)] = states_.at(rank);
@@ -245,14 +245,12 @@ void ServedStore::take_outcome(Outcome&& outcome, const Elements& elements) {
   if (outcome.has_value()) entry.arriving.push_back(array_of(outcome.value(), elements));
   if (!outcome.is_last()) return;
   std::vector<NDArray> arrays = std::exchange(entry.arriving, {});
-  check(outcome.applied_size() == static_cast<int>(workers_), ErrorKind::kValue,
-        "distributed: an outcome of pushes of {} workers came, the job has {}", outcome.applied_size(), workers_);
   if (outcome.error().empty())
     entry.taken = Taken{std::move(arrays), outcome.kept(), ++taken_};
   else
     entry.error = outcome.error();
   entry.rounds.skip_to(outcome.closed());
-  entry.applied.assign(outcome.applied().begin(), outcome.applied().end());
+  entry.applied.take(outcome);
   for (const auto& [rank, state] : outcome.states()) states_[rank] = state;
   use_settings(outcome.settings());
   for (const std::string& id : outcome.history()) history::write("applied", id);

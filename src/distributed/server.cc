@@ -43,7 +43,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       : job_(job),
         program_(program),
         heap_(job.shares_memory ? OwnHeap::make() : nullptr),
-        clients_(job.workers, heap_),
+        clients_(most_workers(job), heap_),
         holdings_(job.limits) {
     if (job.replicas == 1)
       clients_.serve(0, false);
@@ -102,12 +102,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   Observer observer() {
     return {.departed =
                 [this](const Departed& departed) {
-                  inbox_->put([this, departed] {
-                    if (departed.role != Role::kWorker) return;
-                    departed_.push_back(departed);
-                    for (auto& [number, store] : stores_) store.depart(departed);
-                    if (departed.rank == 0) thaw();
-                  });
+                  if (departed.role == Role::kWorker) inbox_->put([this, departed] { depart(departed); });
                 },
             .serving = [this](const Serving& told) { inbox_->put([this, told] { change(told); }); },
             .ended = [this](const std::string& why) { inbox_->put([this, why] { end(why); }); }};
@@ -116,6 +111,34 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   // The first reason counts.
   void end(const std::string& why) {
     if (!std::exchange(is_over_, true)) why_ = why;
+  }
+
+  // --- workers come and go ---
+
+  // Nothing, where another one is in its place already.
+  void depart(const Departed& departed) {
+    uint64_t& newest = newest_[static_cast<uint32_t>(departed.rank)];
+    if (departed.incarnation < newest) return;
+    newest = departed.incarnation;
+    departed_.insert_or_assign(departed.rank, departed);
+    for (auto& [number, store] : stores_) {
+      if (membership_->is_open() && departed.rank == 0 && store.is_restoring())
+        end(text_of(departed) + " before it had brought back what the job goes on from");
+      store.depart(departed);
+    }
+    if (departed.rank == 0) thaw();
+  }
+
+  // A request of a worker has come. If it is another one than before, that one is not there any more.
+  void note(const Asked& asked) {
+    const uint32_t rank = asked.client->rank();
+    uint64_t& newest = newest_[rank];
+    if (asked.asker.incarnation() <= newest) return;
+    if (newest > 0) depart({Role::kWorker, static_cast<int>(rank), true, newest});
+    newest = asked.asker.incarnation();
+    if (rank == 0 && is_frozen_ && frozen_by_ < newest) thaw();
+    departed_.erase(static_cast<int>(rank));
+    for (auto& [number, store] : stores_) store.arrive(rank);
   }
 
   // --- replicas ---
@@ -176,6 +199,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     for (auto& [number, store] : stores_) store.copy_to_backup();
     if (is_frozen_) {
       Request request;
+      request.mutable_repeated()->set_incarnation(frozen_by_);
       request.mutable_repeated()->mutable_command()->set_head(kFreeze);
       backup_->tell(std::move(request), {});
     }
@@ -222,6 +246,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       *request.mutable_command() = std::move(*told.mutable_command());
     if (request.command().head() == kFreeze) {  // its answer is this process's own, when somebody asks again
       is_frozen_ = true;
+      frozen_by_ = told.incarnation();
       if (told.number() > 0) write_frozen(told.incarnation(), told.number());  // a copy's history has it
       return;
     }
@@ -238,7 +263,8 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     if (!asked.request.has_command()) return false;
     const int head = asked.request.command().head();
     return asked.request.command().settings() > 0 ||
-           (head != kGetStates && head != kWorkerStates && head != kAskRestored);
+           (head != kGetStates && head != kWorkerStates && head != kAskRestored && head != kGetSettings &&
+            head != kHasRestored);
   }
 
   void tell_change(const Asked& asked) {
@@ -270,6 +296,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     } catch (const std::exception& error) {
       return asked.asker.answer({grpc::StatusCode::INTERNAL, error.what()});
     }
+    note(asked);
     if (backup_ && backup_->is_there() && is_change(asked)) tell_change(asked);
     serve_admitted(asked);
   }
@@ -324,6 +351,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     const uint32_t rank = asked.client->rank();
     check(rank == 0, ErrorKind::kValue, "kvstore save_checkpoint: worker 0 saves checkpoints, but worker {} asked",
           rank);
+    frozen_by_ = asked.asker.incarnation();
     if (!std::exchange(is_frozen_, true))  // a backup that has taken over may know of it
       write_frozen(asked.asker.incarnation(), asked.request.number());
     if (backup_ && backup_->is_there()) backup_->after([] { history::pass("frozen"); });
@@ -349,10 +377,10 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   ServedStore& store_for(const Place& place) {
     const int number = static_cast<int>(place.store());
-    const auto [found, is_new] =
-        stores_.try_emplace(number, place, job_.workers, program_, holdings_, later(), backup_);
+    const auto [found, is_new] = stores_.try_emplace(number, place, membership_->workers(), membership_->is_open(),
+                                                     program_, holdings_, later(), backup_);
     if (is_new)
-      for (const Departed& worker : departed_) found->second.depart(worker);
+      for (const auto& [rank, worker] : departed_) found->second.depart(worker);
     check(
         found->second.is_asynchronous() == place.asynchronous(), ErrorKind::kValue,
         "kvstore create: rank {} makes an {} store where another rank makes an {} one; all ranks make the same stores "
@@ -386,8 +414,10 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   Holdings holdings_;
   std::map<int, ServedStore> stores_;
-  std::vector<Departed> departed_;  // workers
+  std::map<int, Departed> departed_;     // workers, by rank
+  std::map<uint32_t, uint64_t> newest_;  // incarnation that has been heard of, by rank
   bool is_frozen_ = false;
+  uint64_t frozen_by_ = 0;          // incarnation of worker 0
   std::set<uint32_t> waiting_;      // workers some of whose requests are held
   std::deque<Asked> held_;          // requests of workers other than 0, while it is frozen or something is brought back
   std::shared_ptr<Backup> backup_;  // null: the job has no replicas; these are of one that has

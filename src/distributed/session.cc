@@ -14,13 +14,14 @@
 namespace headrace::distributed {
 namespace {
 
-Job job_of_worker(const std::string& type) {
+Job job_of_worker(const std::string& type, bool asynchronous) {
   Job job = job_of_environment();
+  job.asynchronous = asynchronous;
   check(job.role == Role::kWorker, ErrorKind::kValue,
         "kvstore create: several processes share a '{}' store, but this one is {}; start the program with `python -m "
         "headrace.launch -n 2 python PROGRAM.py`, or as MXNet's launcher does",
         type, job.role == Role::kNone ? "alone" : role_name(job.role));
-  check(job.servers > 0, ErrorKind::kValue,
+  check(job.joins || job.servers > 0, ErrorKind::kValue,
         "kvstore create: the job has no servers, which hold what a '{}' store holds; start it with -s 1 or more", type);
   return job;
 }
@@ -33,14 +34,14 @@ std::unique_ptr<Session>& session() {
 }  // namespace
 
 // Left before the libraries below end.
-Session& Session::get(const std::string& type) {
+Session& Session::get(const std::string& type, bool asynchronous) {
   static std::mutex mutex;
   std::lock_guard guard(mutex);
   std::unique_ptr<Session>& known = session();
   static pid_t owner = 0;
   if (!known) {
     runtime();
-    const Job job = job_of_worker(type);
+    const Job job = job_of_worker(type, asynchronous);
     known = std::make_unique<Session>(job, [routes = job.routes](const std::string& address) {
       const auto route = routes.find(address);
       return route == routes.end() ? address : route->second;
@@ -58,9 +59,7 @@ Session& Session::get(const std::string& type) {
 }
 
 Session::Session(const Job& job, const Route& route)
-    : workers_(job.workers),
-      servers_(static_cast<size_t>(job.servers)),
-      most_bytes_(job.limits.message_bytes),
+    : most_bytes_(job.limits.message_bytes),
       route_(route),
       membership_(job, {},
                   {.departed =
@@ -70,6 +69,7 @@ Session::Session(const Job& job, const Route& route)
                        },
                    .serving = [this](const Serving& serving) { follow(serving); },
                    .ended = [this](const std::string& why) { lose(why, {}); }}) {
+  history::write("joined", fmt::format("{} {}", rank(), membership_.incarnation()));
   const std::shared_ptr<OwnHeap> heap = job.shares_memory ? OwnHeap::make() : nullptr;
   {
     std::lock_guard guard(mutex_);
@@ -79,6 +79,8 @@ Session::Session(const Job& job, const Route& route)
       links_.push_back(std::make_unique<Link>(job, route_(serving.address()), identity, heap));
     }
     for (const auto& [server, why] : lost_) links_[server]->give_up(why);
+    if (!lost_all_.empty())
+      for (const std::unique_ptr<Link>& link : links_) link->give_up(lost_all_);
   }
   for (const std::unique_ptr<Link>& link : links_) link->await();
 }
@@ -87,11 +89,13 @@ Session::Session(const Job& job, const Route& route)
 void Session::lose(const std::string& why, std::optional<size_t> server) {
   fail_with(fmt::format("kvstore: {}", why));
   std::unique_lock lock(mutex_);
-  const size_t begin = server.value_or(0), end = server ? *server + 1 : servers_;
   std::vector<Link*> links;
-  for (size_t i = begin; i < end; ++i) {
-    lost_.try_emplace(i, why);
-    if (i < links_.size()) links.push_back(links_[i].get());
+  if (server) {
+    lost_.try_emplace(*server, why);
+    if (*server < links_.size()) links.push_back(links_[*server].get());
+  } else {
+    lost_all_ = why;
+    for (const std::unique_ptr<Link>& link : links_) links.push_back(link.get());
   }
   lock.unlock();
   for (Link* const link : links) link->give_up(why);

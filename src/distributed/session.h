@@ -22,7 +22,7 @@ class Session {
  public:
   // Joins the job of this process at the first call, and leaves it when the process ends. `type`: of the store that
   // needs it. Raises ValueError where the process has no job, or is no worker of it, and as Membership does.
-  static Session& get(const std::string& type);
+  static Session& get(const std::string& type, bool asynchronous);
 
   // Where a server is reached whose address the scheduler has told.
   using Route = std::function<std::string(const std::string& address)>;
@@ -35,8 +35,11 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   int rank() const noexcept { return membership_.rank(); }
-  int workers() const noexcept { return workers_; }
-  size_t servers() const noexcept { return servers_; }
+  // As Membership has them.
+  int workers() const noexcept { return membership_.workers(); }
+  bool has_joined() const noexcept { return membership_.has_joined(); }
+  bool is_open() const noexcept { return membership_.is_open(); }
+  size_t servers() const noexcept { return links_.size(); }
   int lost_workers() const noexcept { return membership_.lost_workers(); }
   int take_store_number() noexcept { return stores_++; }
   void barrier();
@@ -70,8 +73,6 @@ class Session {
   std::string name_of(size_t server) const;
   void check_size(const char* what, size_t server, const Request& request, const Load& load) const;
 
-  const int workers_;
-  const size_t servers_;
   const size_t most_bytes_;  // of a message
   const Route route_;
   std::atomic<int> stores_{0};
@@ -82,6 +83,7 @@ class Session {
   bool is_ending_ = false;
   std::string failure_;                       // what has gone wrong first
   std::map<size_t, std::string> lost_;        // servers, by number: why
+  std::string lost_all_;                      // why all were; empty: they were not
   std::map<size_t, Serving> serving_;         // by number: who serves
   std::vector<std::unique_ptr<Link>> links_;  // by server; end after
   Membership membership_;                     // this one: the threads of both use what is above

@@ -72,8 +72,14 @@ class ClusterTest : public testing::Test {
             .replicas = replicas_,
             .own_host = "127.0.0.1",
             .shares_memory = shares_memory_,
+            .elastic = elastic_,
+            .asynchronous = sharing.asynchronous,
             .limits = limits_};
     const int port = to_scheduler_(job.port);
+    joining_ = job;
+    joining_.role = Role::kWorker;
+    joining_.joins = true;
+    joining_.port = port;
     const auto as = [&](Role role, int rank = -1) {
       Job own = job;
       if (role != Role::kScheduler) own.port = port;
@@ -116,6 +122,8 @@ class ClusterTest : public testing::Test {
   bool shares_memory_ = true;
   Limits limits_;
   int replicas_ = 1;
+  Elastic elastic_;
+  Job joining_;  // of a worker that joins the job that runs
   // What a process of a server does.
   std::function<void(int number, const Job&, ServerProgram&)> serve_ = [](int, const Job& job, ServerProgram& program) {
     run_server(job, program);

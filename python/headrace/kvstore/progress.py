@@ -82,7 +82,9 @@ def _place(states, rank, workers):
     """(epoch, batches of it that are done) where a worker goes on. Among other numbers of workers data is
     divided otherwise, so all begin with the epoch that the last of them was in.
     """
+    own = states.get(rank)
+    if own and own["workers"] == workers:
+        return own["epoch"], own["batches"]
     if any(state["workers"] != workers for state in states.values()):
         return min(state["epoch"] for state in states.values()), 0
-    own = states.get(rank)
-    return (own["epoch"], own["batches"]) if own else (0, 0)  # it had not made a step
+    return 0, 0  # it had not made a step

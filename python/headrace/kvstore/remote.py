@@ -6,7 +6,7 @@ import warnings
 
 from .. import optimizer as _optimizer
 from ..base import ArrayTypeError, MXNetError
-from .commands import SET_OPTIMIZER
+from .commands import GET_SETTINGS, SET_OPTIMIZER
 from .kvstore import keyed
 from .saving import SavingStore, kind_of
 
@@ -38,7 +38,8 @@ class RemoteKVStore(SavingStore):
         """Makes the servers update what is stored by `optimizer`, which every worker gives alike.
 
         What is set in it later, such as its learning rate, `rescale_grad` and the factors of parameters,
-        counts from the next push on; in a synchronous store those of rank 0 do. TypeError: not an Optimizer.
+        counts from the next push on; in a synchronous store those of rank 0 do. In a worker that has joined
+        a running job `optimizer` takes the settings that count there. TypeError: not an Optimizer.
         MXNetError: another worker has given another one.
         """
         if not isinstance(optimizer, _optimizer.Optimizer):
@@ -49,6 +50,8 @@ class RemoteKVStore(SavingStore):
             self._store.keep_whole()
         self._store.send_command(SET_OPTIMIZER, pickle.dumps(optimizer))
         self._optimizer = optimizer
+        if self._store.has_joined:
+            self._take_settings()
         self._send_settings()
         self._bring_states_back()
 
@@ -93,6 +96,13 @@ class RemoteKVStore(SavingStore):
         self._begin_push(key)
         self._send_settings()
 
+    def _take_settings(self):
+        """Those that others have made meanwhile."""
+        settings = self._store.ask_servers(GET_SETTINGS, [b""] * self._store.servers)[0]
+        if settings:
+            use_settings(self._optimizer, json.loads(settings))
+            self._settings = settings_of(self._optimizer)
+
     def _send_settings(self):
         """Tells the servers what has changed in the optimizer."""
         if self._optimizer is None:
@@ -107,6 +117,11 @@ class RemoteKVStore(SavingStore):
         return self._store.lost_workers
 
     num_dead_node = property(get_num_dead_node)
+
+    @property
+    def has_joined(self):
+        """Whether this worker came to a job that was running: keys are inited, and `init` changes nothing."""
+        return self._store.has_joined
 
     def _send_command_to_servers(self, head, body):
         """Has every server call what `serve` was given with the number `head` and the text `body`."""

@@ -15,6 +15,7 @@ from .commands import (
     ASK_RESTORED,
     FREEZE,
     GET_STATES,
+    HAS_RESTORED,
     RESTORE,
     RESTORED,
     SET_STATES,
@@ -43,7 +44,7 @@ class SavingStore(KVStore):
         self._restored = {}  # weights by key that the job goes on with
         self._restored_states = _UNKNOWN  # of workers, by rank
         self._is_bringing_back = False
-        if self._clock.folder is not None and self.rank == 0:
+        if self._clock.folder is not None and self.rank == 0 and not self._others_restored():
             self._restore()
 
     # --- states of the optimizer ---
@@ -170,6 +171,10 @@ class SavingStore(KVStore):
         """By rank; those that have kept none are missing. Who has not pushed since is where it was before."""
         before = self.restored_states() or {}
         states = {rank: state for rank, state in before.items() if rank < self.num_workers}
+        return {**states, **self._states_now()}
+
+    def _states_now(self):
+        states = {}
         for answer in self._store.ask_servers(WORKER_STATES, [b""] * self._store.servers):
             states.update(_by_rank(json.loads(answer)))
         return states
@@ -185,7 +190,7 @@ class SavingStore(KVStore):
 
     def restored_states(self):
         """What workers had kept in the checkpoint that the job goes on from, by rank; None: it goes on from
-        none.
+        none. For a worker that has joined a running job, what they have kept up to now.
 
         Waits until worker 0 has made this store. MXNetError: it was lost before.
         """
@@ -194,7 +199,16 @@ class SavingStore(KVStore):
             if self._clock.folder is not None:
                 told = self._store.ask_servers(ASK_RESTORED, [b""] * self._store.servers)
                 self._restored_states = _by_rank(json.loads(told[0]))
+            if self._store.has_joined:
+                self._restored_states = {**(self._restored_states or {}), **self._states_now()}
         return self._restored_states
+
+    def _others_restored(self):
+        """Whether another worker 0, in whose place this one is, had brought back what there was."""
+        if not self._store.has_joined:
+            return False
+        answers = self._store.ask_servers(HAS_RESTORED, [b""] * self._store.servers)
+        return all(answer == b"1" for answer in answers)
 
     def _restore(self):
         """Looks for a checkpoint, and tells the servers of what others have to know, before they can push."""

@@ -47,6 +47,34 @@ def test_a_job_goes_on_from_a_moment_of_its_past(tmp_path, of_one):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "of_one",
+    [
+        scenario(
+            seed=6,
+            kind="dist_async",
+            workers=3,
+            elastic=True,
+            seconds_to_save=0,
+            faults=(Fault("kill", 25, "worker", 1), Fault("kill", 60, "worker", 0)),
+        ),
+        scenario(
+            seed=7,
+            kind="dist_async",
+            elastic=True,
+            replicas=2,
+            link_faults=3,
+            faults=(Fault("kill", 20, "worker", 1), Fault("kill", 25, "server", 0)),
+        ),
+    ],
+)
+def test_others_take_the_places_of_workers_that_are_killed(tmp_path, of_one):
+    outcome = run(of_one, tmp_path / "job")
+    assert outcome.lives == 1 and outcome.done == len(of_one.faults), outcome.output
+    assert outcome.output.count("another one takes its place") == 2
+
+
+@pytest.mark.slow
 def test_wrong_pushes_and_a_second_job_leave_the_others_alone(tmp_path):
     faults = (Fault("second job", 12), Fault("stop", 20, "scheduler", 0, 2.0))
     outcome = run(Scenario(seed=5, nan=(1, 2, 6), wrong_shapes=True, faults=faults), tmp_path / "job")
@@ -58,12 +86,13 @@ def test_wrong_pushes_and_a_second_job_leave_the_others_alone(tmp_path):
 class TestTheCheck:
     """It finds what it looks for."""
 
-    settings = {"kind": "dist_sync", "workers": 2, "steps": 2}
+    settings = {"kind": "dist_sync", "workers": 2, "steps": 2, "elastic": False}
     whole = [(one, rank) for one in range(2) for rank in range(2)]
 
     def life(self, applied, acknowledged=None):
         life = Life.__new__(Life)
-        life.number, life.starts = 0, {0: 0, 1: 0}
+        life.number, life.starts = 0, {(0, 9): 0, (1, 9): 0}
+        life.ended = list(life.starts)
         pushes = [Push(key, rank, 9, one) for key in range(3) for one, rank in applied]
         life.servers = [[("applied", push) for push in pushes]]
         heard = applied if acknowledged is None else acknowledged

@@ -21,15 +21,23 @@ class Life:
 
     def __init__(self, folder, number):
         self.number = number
-        self.starts = {
-            int(path.stem.split("-")[1]): json.loads(path.read_text())["start"]
-            for path in folder.glob(f"{number}-*.json")
-        }
+        self.starts, self.ended = (
+            {},
+            [],
+        )  # by (rank, incarnation): its first step; those that came to the last
+        for path in folder.glob(f"{number}-*.json"):
+            _, rank, process = map(int, path.stem.split("-"))
+            worker = rank, _incarnation(folder / "histories" / f"{number}-worker-{process}.history")
+            told = json.loads(path.read_text())
+            self.starts[worker] = told["start"]
+            if told["has_ended"]:
+                self.ended.append(worker)
         self.begun_from = folder / f"begin-{number}"  # a copy of a checkpoint, if it exists
         servers = [_lines(path) for path in sorted((folder / "histories").glob(f"{number}-server-*"))]
         self.servers = _last_to_serve(_with_copies(servers))
         workers = (folder / "histories").glob(f"{number}-worker-*")
-        self.acknowledged = [push for path in workers for _, push in _lines(path)]
+        lines = [line for path in workers for line in _lines(path)]
+        self.acknowledged = [push for what, push in lines if what == "acknowledged"]
 
     @property
     def applied(self):
@@ -41,17 +49,39 @@ class Life:
         return [[tuple(told) for what, told in lines if what == "frozen"] for lines in self.servers]
 
     def segments(self):
-        """[{server: pushes}]: what was applied up to the first checkpoint, to the next, and so on."""
+        """For each server what was applied up to the first checkpoint, to the next, and so on. Those that did
+        not come to all servers, because worker 0 was killed, are none.
+        """
+        numbered = [_numbered(lines) for lines in self.servers]
+        marks = [{told for what, told in lines if what == "frozen"} for lines in numbered]
+        common = set.intersection(*marks) if marks else set()
         split = []
-        for lines in self.servers:
+        for lines in numbered:
             parts = [[]]
-            for what, push in lines:
-                if what == "frozen":
+            for what, told in lines:
+                if what == "applied":
+                    parts[-1].append(told)
+                elif told in common:
                     parts.append([])
-                else:
-                    parts[-1].append(push)
             split.append(parts)
         return split
+
+
+def _incarnation(history):
+    """Of a worker; None: it has not joined."""
+    return next((told[1] for what, told in _lines(history) if what == "joined"), None)
+
+
+def _numbered(lines):
+    """The lines of a server, with moments of checkpoints as (incarnation of worker 0, which of its own)."""
+    counts = collections.Counter()
+    numbered = []
+    for what, told in lines:
+        if what == "frozen":
+            counts[told[0]] += 1
+            told = told[0], counts[told[0]]
+        numbered.append((what, told))
+    return numbered
 
 
 def _with_copies(processes):
@@ -91,7 +121,7 @@ def _lines(path):
     for line in path.read_text().splitlines():
         what, *identity = line.split()
         numbers = list(map(int, identity))
-        if what in ("serving", "backed", "copying", "copied", "frozen"):
+        if what in ("joined", "serving", "backed", "copying", "copied", "frozen"):
             found.append((what, numbers))
         else:
             found.append((what, Push(*numbers[1:])))
@@ -113,7 +143,8 @@ class Replay:
     def apply(self, pushes, starts):
         """Those of one key that count together."""
         values = [
-            gradient(self._settings, push.rank, push.key, starts[push.rank] + push.round) for push in pushes
+            gradient(self._settings, push.rank, push.key, starts[push.rank, push.incarnation] + push.round)
+            for push in pushes
         ]
         self._store.push(pushes[0].key, [nd.array(one) for one in values])
 
@@ -154,7 +185,8 @@ def check_order(life, settings):
         assert push.round == expected, f"life {life.number}: {push} is applied when {expected} is due"
         seen[push.key, push.rank, push.incarnation] += 1
         rounds[push.key].append((push.round, push.rank))
-    assert len({(rank, incarnation) for _, rank, incarnation in seen}) <= settings["workers"]
+    if not settings["elastic"]:
+        assert len({(rank, incarnation) for _, rank, incarnation in seen}) <= settings["workers"]
     if settings["kind"] == "dist_sync":
         for key, found in rounds.items():
             expected = [(one // settings["workers"], one % settings["workers"]) for one in range(len(found))]
@@ -172,18 +204,31 @@ def check_sets(life, settings, has_ended_well):
     if settings["kind"] == "dist_async":
         lost = acknowledged - applied
         assert not lost, f"life {life.number}: acknowledged and not applied: {sorted(lost)}"
-    if has_ended_well:
+    if has_ended_well and settings["elastic"]:
+        _check_ends(life, settings, acknowledged, applied)
+    elif has_ended_well:
         assert len(set(map(len, life.frozen))) <= 1, (
             f"servers held still for other checkpoints: {life.frozen}"
         )
         expected = {
             (key, rank, one)
             for key in range(len(SIZES))
-            for rank, start in life.starts.items()
+            for (rank, _), start in life.starts.items()
             for one in range(settings["steps"] - start)
         }
         for name, found in (("applied", applied), ("acknowledged", acknowledged)):
             pushes = {(push.key, push.rank, push.round) for push in found}
+            assert pushes == expected, f"{name}: {sorted(pushes ^ expected)} are missing or too many"
+
+
+def _check_ends(life, settings, acknowledged, applied):
+    """Of workers that came to their last step all counts; the last one of each rank did."""
+    assert {rank for rank, _ in life.ended} == set(range(settings["workers"])), life.ended
+    for rank, incarnation in life.ended:
+        steps = range(settings["steps"] - life.starts[rank, incarnation])
+        expected = {Push(key, rank, incarnation, one) for key in range(len(SIZES)) for one in steps}
+        for name, found in (("applied", applied), ("acknowledged", acknowledged)):
+            pushes = {push for push in found if (push.rank, push.incarnation) == (rank, incarnation)}
             assert pushes == expected, f"{name}: {sorted(pushes ^ expected)} are missing or too many"
 
 
@@ -222,7 +267,7 @@ def _uninterrupted(settings):
     for step in range(settings["steps"]):
         for key in range(len(SIZES)):
             pushes = [Push(key, rank, 0, step) for rank in range(settings["workers"])]
-            replay.apply(pushes, [0] * settings["workers"])
+            replay.apply(pushes, collections.defaultdict(int))
     return replay
 
 

@@ -48,9 +48,10 @@ class Scenario:
     nan: tuple = ()  # (rank, key, step) of a gradient
     wrong_shapes: bool = False
     faults: tuple = ()
+    elastic: bool = False
 
     def settings(self):
-        names = ("seed", "kind", "workers", "steps", "link_faults", "wrong_shapes")
+        names = ("seed", "kind", "workers", "steps", "link_faults", "wrong_shapes", "elastic")
         lists = {name: list(getattr(self, name)) for name in ("full_disk", "nan")}
         waits = any(fault.what == "wake" for fault in self.faults)
         return {**{name: getattr(self, name) for name in names}, **lists, "waits": waits}
@@ -82,6 +83,7 @@ class Scenario:
             nan=(0, 1, steps - 2) if chances.random() < 0.2 else (),
             wrong_shapes=chances.random() < 0.3,
             faults=tuple(sorted(faults, key=lambda one: one.at)),
+            elastic=chances.random() < 0.5,
         )
 
 
@@ -124,6 +126,8 @@ def _run(scenario, folder):
     ]
     command += ["--port", str(port), "--restart", str(RESTARTS), "--plain"]
     command += ["--replicas", str(scenario.replicas)]
+    if scenario.elastic:
+        command.append("--elastic")
     command += ["--checkpoint", str(folder / "saved"), "--checkpoint-interval", str(scenario.seconds_to_save)]
     command += [sys.executable, str(WORKER), str(folder), json.dumps(scenario.settings())]
     variables = {"HEADRACE_HISTORY": str(folder / "histories")}
@@ -145,7 +149,7 @@ def _run(scenario, folder):
         return Outcome(
             status=job.returncode,
             output=output.read(),
-            lives=len(list(folder.glob("*-0.json"))),
+            lives=len({path.stem.split("-")[0] for path in folder.glob("*-0-*.json")}),
             done=with_faults.done,
             left=sorted(processes_of(port)),
             intruders=with_faults.intruders(),

@@ -23,22 +23,24 @@ def gradient(settings, rank, key, step):
 
 
 def main(folder, settings):
-    rank, life = int(os.environ["DMLC_WORKER_ID"]), int(os.environ["HEADRACE_RESTARTS"])
+    place, life = int(os.environ["DMLC_WORKER_ID"]), int(os.environ["HEADRACE_RESTARTS"])
     if settings["link_faults"]:
         from proxies import lead_through  # beside this program
 
-        lead_through(f"{settings['seed']} {rank} {life}", settings["link_faults"])
+        lead_through(f"{settings['seed']} {place} {life}", settings["link_faults"])
     from headrace import kv, nd, optimizer
 
     store = kv.create(settings["kind"])
     store.set_optimizer(optimizer.Adam(learning_rate=RATE))
     for key, size in enumerate(SIZES):
         store.init(key, nd.zeros((size,)))
+    rank = store.rank
     states = store.restored_states()
     start = (states or {}).get(rank, {"step": 0})["step"]
-    if states is not None and rank == 0:
+    if store.rank == 0 and states is not None and not store.has_joined:
         shutil.copytree(store._checkpoint, folder / f"begin-{life}")
-    (folder / f"{life}-{rank}.json").write_text(json.dumps({"start": start}))
+    told = folder / f"{life}-{rank}-{os.getpid()}.json"
+    write(told, {"start": start, "has_ended": False})
     place = {"step": start}
     store.keep_state(lambda: place)
     outs = [nd.zeros((size,)) for size in SIZES]
@@ -56,12 +58,31 @@ def main(folder, settings):
     pull_all(store, outs)
     while settings["waits"] and not (folder / "woken").exists():
         time.sleep(0.02)
+    write(told, {"start": start, "has_ended": True})
+    if settings["elastic"]:  # the job ends when nobody is there
+        await_others(folder, life, settings["workers"])
     store.barrier()
     if rank == 0:
         pull_all(store, outs)
         numpy.savez(folder / "weights.npz", *[out.asnumpy() for out in outs])
         store.save_optimizer_states(str(folder / "end.states"), dump_optimizer=True)
     store.barrier()
+
+
+def write(path, told):
+    """As a whole, whoever reads it when."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(told))
+    partial.rename(path)
+
+
+def await_others(folder, life, workers):
+    """Until a worker of each rank has made its last step: another one may have joined."""
+    while not all(
+        any(json.loads(path.read_text())["has_ended"] for path in folder.glob(f"{life}-{rank}-*.json"))
+        for rank in range(workers)
+    ):
+        time.sleep(0.02)
 
 
 def pull_all(store, outs):

@@ -45,6 +45,7 @@ def main(folder, kind, epochs, step="-1"):
             trainer.step(2 * store.num_workers)
             left -= 1
             if left == 0 and store.rank == 0:
+                (pathlib.Path(folder) / "gone").write_text("127.0.0.2")  # its machine, maybe
                 os.kill(os.getpid(), signal.SIGKILL)
     weights = numpy.concatenate([one.data().asnumpy().ravel() for one in net.collect_params().values()])
     numpy.save(pathlib.Path(folder) / f"{store.rank}.npy", weights)
