@@ -3,9 +3,10 @@
 Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine; they know
 each other by certificates that are made for the job. With --slurm servers and workers run on the nodes of an
 allocation of Slurm, with --hosts on the machines that a file names, by ssh, with --ray on the nodes of a
-cluster of Ray. With --mpi it starts the workers alone, by mpirun, and they sum among themselves. Each line
-that a process prints is shown with its name before it. When a process fails, the others are ended; the status
-is that of the one that failed first.
+cluster of Ray. With --mpi it starts the workers alone, by mpirun, and they sum among themselves. With --etcd
+there are several schedulers: when the one that leads is lost, another goes on with what it has left in etcd.
+Each line that a process prints is shown with its name before it. When a process fails, the others are ended;
+the status is that of the one that failed first.
 """
 
 import argparse
@@ -13,7 +14,6 @@ import contextlib
 import os
 import pathlib
 import signal
-import socket
 import sys
 import tempfile
 import time
@@ -21,6 +21,7 @@ import time
 from ._certificates import make_certificates
 from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes
 from ._rank import add_timeline
+from ._schedulers import Schedulers, addresses_of_schedulers, reach_etcd
 from ._shell import run_command
 
 __all__ = ["main"]
@@ -43,6 +44,12 @@ def main(arguments):
         _parser().error("--replicas is for jobs with servers; by --mpi there are none")
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
+    if options.mpi and options.etcd:
+        _parser().error("--etcd is for jobs with schedulers; by --mpi there are none")
+    if options.schedulers and not options.etcd:
+        _parser().error("--schedulers needs --etcd, by which they agree on the one that leads")
+    if options.etcd:
+        reach_etcd(options.etcd)
     cluster = _cluster(options.ray) if options.ray else None
     try:
         return _run(options, cluster)
@@ -145,7 +152,7 @@ def _parser():
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
-        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--restart N] "
+        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--etcd ADDRESS] [--restart N] "
         "[--checkpoint DIR] [--timeline FILE] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
@@ -160,7 +167,7 @@ def _parser():
         default=1,
         help="processes for each server; with 2 one stands by, and nothing is lost with the other (1)",
     )
-    parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
+    _add_schedulers(parser)
     parser.add_argument(
         "--restart",
         type=_at_least(0),
@@ -193,6 +200,18 @@ def _parser():
         "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program of a worker"
     )
     return parser
+
+
+def _add_schedulers(parser):
+    parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
+    parser.add_argument(
+        "--etcd",
+        metavar="HOST:PORT,...",
+        help="where etcd serves clients; the job goes on when a scheduler is lost, or machines of etcd",
+    )
+    parser.add_argument(
+        "--schedulers", type=_at_least(1), metavar="N", help="schedulers with --etcd, of which one leads (2)"
+    )
 
 
 def _add_places(parser):
@@ -276,8 +295,9 @@ class Job:
         environment = {
             **os.environ,
             **self._variables,
-            "DMLC_PS_ROOT_URI": self._host_of_scheduler(),
-            "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
+            **addresses_of_schedulers(
+                self._host_of_scheduler(), options.port, options.etcd, options.schedulers or 2
+            ),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
             "HEADRACE_REPLICAS": str(options.replicas),
@@ -285,7 +305,11 @@ class Job:
         }
         serve = [sys.executable, "-m", "headrace.kvstore"]
         as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
-        self._helpers.append(Process("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
+        as_scheduler = {**environment, "DMLC_ROLE": "scheduler"}
+        if options.etcd:
+            self._helpers.append(Schedulers(options.schedulers or 2, serve, as_scheduler))
+        else:
+            self._helpers.append(Process("scheduler", serve, as_scheduler))
         if options.slurm:
             self._helpers.append(SlurmStep("server", servers * options.replicas, serve, as_server))
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
@@ -373,12 +397,6 @@ def _await_ends(processes, seconds):
     deadline = time.monotonic() + seconds
     while any(one.status() is None for one in processes) and time.monotonic() < deadline:
         time.sleep(0.02)
-
-
-def _free_port():
-    with socket.socket() as found:
-        found.bind(("", 0))
-        return found.getsockname()[1]
 
 
 def _interrupt(number, frame):
