@@ -1,13 +1,16 @@
 # libheadrace_distributed.so: stores over several processes, on gRPC. libheadrace.so loads it when the first is made.
-set(protocol_source "${PROJECT_SOURCE_DIR}/src/distributed/protocol.proto")
 set(protocol_folder "${PROJECT_BINARY_DIR}/protocol")
-set(protocol_files protocol.pb.cc protocol.pb.h protocol.grpc.pb.cc protocol.grpc.pb.h)
-list(TRANSFORM protocol_files PREPEND "${protocol_folder}/distributed/")
 file(MAKE_DIRECTORY "${protocol_folder}")
-add_custom_command(OUTPUT ${protocol_files}
-  COMMAND protobuf::protoc "--proto_path=${PROJECT_SOURCE_DIR}/src" "--cpp_out=${protocol_folder}"
-    "--grpc_out=${protocol_folder}" "--plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>" "${protocol_source}"
-  DEPENDS "${protocol_source}" VERBATIM)
+foreach(name IN ITEMS protocol gathering etcd)
+  set(protocol_source "${PROJECT_SOURCE_DIR}/src/distributed/${name}.proto")
+  set(made pb.cc pb.h grpc.pb.cc grpc.pb.h)
+  list(TRANSFORM made PREPEND "${protocol_folder}/distributed/${name}.")
+  add_custom_command(OUTPUT ${made}
+    COMMAND protobuf::protoc "--proto_path=${PROJECT_SOURCE_DIR}/src" "--cpp_out=${protocol_folder}"
+      "--grpc_out=${protocol_folder}" "--plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>" "${protocol_source}"
+    DEPENDS "${protocol_source}" VERBATIM)
+  list(APPEND protocol_files ${made})
+endforeach()
 add_library(headrace_protocol STATIC ${protocol_files})
 target_include_directories(headrace_protocol SYSTEM PUBLIC "${protocol_folder}")
 target_link_libraries(headrace_protocol PUBLIC gRPC::grpc++ protobuf::libprotobuf)

@@ -41,7 +41,8 @@ def with_range(arguments, command_of):
 
 def line_to_join(environment, command):
     """What a shell is told to have another worker join the job of this environment."""
-    address = f"{environment['DMLC_PS_ROOT_URI']}:{environment['DMLC_PS_ROOT_PORT']}"
+    one = f"{environment['DMLC_PS_ROOT_URI']}:{environment['DMLC_PS_ROOT_PORT']}"
+    address = environment.get("HEADRACE_SCHEDULERS", one)
     certificates = environment.get("HEADRACE_CERTIFICATES")
     how = ["--certificates", certificates] if certificates else ["--plain"]
     return shlex.join(["python", "-m", "headrace.launch", "--join", address, "-n", "1", *how, *command])
@@ -78,12 +79,13 @@ class ElasticScheduler(Process):
 
     is_open = False  # it has begun, and workers come and go
     others = 0  # workers that other launchers have started
+    told_at = 0.0  # when it said so; of several schedulers the last one knows
 
     def show(self, line):
         if not line.startswith(f"{TOLD}elastic "):
             return super().show(line)
         kind, others = line.split()[-2:]
-        self.is_open, self.others = kind == "asynchronous", int(others)
+        self.is_open, self.others, self.told_at = kind == "asynchronous", int(others), time.monotonic()
         return None
 
 

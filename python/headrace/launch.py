@@ -3,15 +3,15 @@
 Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine; they know
 each other by certificates that are made for the job. With --slurm servers and workers run on the nodes of an
 allocation of Slurm, with --hosts on the machines that a file names, by ssh, with --ray on the nodes of a
-cluster of Ray. With --mpi it starts the workers alone, by mpirun, and they sum among themselves. Each line
-that a process prints is shown with its name before it. When a process fails, the others are ended; the status
-is that of the one that failed first.
+cluster of Ray. With --mpi it starts the workers alone, by mpirun, and they sum among themselves. With --etcd
+there are several schedulers: when the one that leads is lost, another goes on with what it has left in etcd.
+Each line that a process prints is shown with its name before it. When a process fails, the others are ended;
+the status is that of the one that failed first.
 """
 
 import argparse
 import os
 import signal
-import socket
 import sys
 import time
 
@@ -27,6 +27,7 @@ from ._elastic import (
 from ._job_folders import certificates_of, checkpoints_of, timelines_of
 from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes, hosts_reached
 from ._rank import add_timeline
+from ._schedulers import Schedulers, addresses_of_schedulers, reach_etcd
 from ._shell import run_command
 
 __all__ = ["main"]
@@ -62,6 +63,12 @@ def main(arguments):
         )
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
+    if options.mpi and options.etcd:
+        _parser().error("--etcd is for jobs with schedulers; by --mpi there are none")
+    if options.schedulers and not options.etcd:
+        _parser().error("--schedulers needs --etcd, by which they agree on the one that leads")
+    if options.etcd:
+        reach_etcd(options.etcd)
     cluster = _cluster(options.ray) if options.ray else None
     try:
         return _run(options, cluster)
@@ -111,7 +118,7 @@ def _parser():
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
-        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--restart N] [--elastic [MIN[:MAX]] | "
+        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--etcd ADDRESS] [--restart N] [--elastic [MIN[:MAX]] | "
         "--join HOST:PORT] "
         "[--checkpoint DIR] [--timeline FILE] COMMAND [ARG...]",
     )
@@ -128,7 +135,7 @@ def _parser():
         default=1,
         help="processes for each server; with 2 one stands by, and nothing is lost with the other (1)",
     )
-    parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
+    _add_schedulers(parser)
     parser.add_argument(
         "--restart",
         type=_at_least(0),
@@ -172,10 +179,25 @@ def _add_elasticity(parser):
         help="workers may come and go: the job goes on as long as MIN are there (1)",
     )
     parser.add_argument(
-        "--join", type=_address, metavar="HOST:PORT", help="workers for an elastic job that runs already"
+        "--join",
+        type=_addresses,
+        metavar="HOST:PORT,...",
+        help="workers for an elastic job that runs already: where its schedulers are",
     )
     parser.add_argument(
         "--certificates", metavar="DIR", help="folder of the certificates of the job, as for --join"
+    )
+
+
+def _add_schedulers(parser):
+    parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
+    parser.add_argument(
+        "--etcd",
+        metavar="HOST:PORT,...",
+        help="where etcd serves clients; the job goes on when a scheduler is lost, or machines of etcd",
+    )
+    parser.add_argument(
+        "--schedulers", type=_at_least(1), metavar="N", help="schedulers with --etcd, of which one leads (2)"
     )
 
 
@@ -205,11 +227,15 @@ def _hosts_in(path):
     return hosts
 
 
-def _address(text):
-    host, separator, port = text.rpartition(":")
-    if not (separator and host and port.isdecimal()):
-        raise argparse.ArgumentTypeError(f"{text!r} is no HOST:PORT of a scheduler")
-    return host, port
+def _addresses(text):
+    """Variables that tell a process where the schedulers of a job are."""
+    for address in text.split(","):
+        host, separator, port = address.rpartition(":")
+        if not (separator and host and port.isdecimal()):
+            raise argparse.ArgumentTypeError(f"{address!r} is no HOST:PORT of a scheduler")
+    host, _, port = text.partition(",")[0].rpartition(":")
+    own = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port}
+    return {**own, "HEADRACE_SCHEDULERS": text} if "," in text else own
 
 
 def _at_least(least):
@@ -271,8 +297,9 @@ class Job:
         environment = {
             **os.environ,
             **self._variables,
-            "DMLC_PS_ROOT_URI": self._host_of_scheduler(),
-            "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
+            **addresses_of_schedulers(
+                self._host_of_scheduler(), options.port, options.etcd, options.schedulers or 2
+            ),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
             "HEADRACE_REPLICAS": str(options.replicas),
@@ -286,8 +313,12 @@ class Job:
                 print(f"headrace.launch: to join: {line}", file=sys.stderr)
         serve = [sys.executable, "-m", "headrace.kvstore"]
         as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
+        as_scheduler = {**environment, "DMLC_ROLE": "scheduler"}
         scheduler = ElasticScheduler if options.elastic else Process
-        self._helpers.append(scheduler("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
+        if options.etcd:
+            self._helpers.append(Schedulers(scheduler, options.schedulers or 2, serve, as_scheduler))
+        else:
+            self._helpers.append(scheduler("scheduler", serve, as_scheduler))
         if options.slurm:
             self._helpers.append(SlurmStep("server", servers * options.replicas, serve, as_server))
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
@@ -306,12 +337,10 @@ class Job:
             )
 
     def _start_joining(self):
-        host, port = self._options.join
         environment = {
             **os.environ,
             **self._variables,
-            "DMLC_PS_ROOT_URI": host,
-            "DMLC_PS_ROOT_PORT": port,
+            **self._options.join,
             "DMLC_ROLE": "worker",
             "HEADRACE_JOIN": "any",
             "PYTHONUNBUFFERED": "1",
@@ -427,12 +456,6 @@ def _await_ends(processes, seconds):
     deadline = time.monotonic() + seconds
     while any(one.status() is None for one in processes) and time.monotonic() < deadline:
         time.sleep(0.02)
-
-
-def _free_port():
-    with socket.socket() as found:
-        found.bind(("", 0))
-        return found.getsockname()[1]
 
 
 def _interrupt(number, frame):

@@ -10,12 +10,14 @@
 namespace headrace::distributed {
 namespace {
 
-std::string content_of(const std::string& folder, const char* name) {
+constexpr const char* kOwnCertificates = "HEADRACE_CERTIFICATES";
+
+std::string content_of(const std::string& folder, const char* name, const char* variable = kOwnCertificates) {
   const std::filesystem::path path = std::filesystem::path(folder) / name;
   std::ifstream file(path, std::ios::binary);
   check(file.good(), ErrorKind::kOs,
-        "distributed: '{}' cannot be read; HEADRACE_CERTIFICATES names a folder with ca.pem, cert.pem and key.pem",
-        path.string());
+        "distributed: '{}' cannot be read; {} names a folder with ca.pem, cert.pem and key.pem", path.string(),
+        variable);
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
@@ -48,23 +50,27 @@ std::string address_of(const std::string& host, int port) {
   return host.find(':') == host.npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
-std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address) {
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder, const char* variable) {
+  if (folder.empty()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = content_of(folder, "ca.pem", variable);
+  options.pem_cert_chain = content_of(folder, "cert.pem", variable);
+  options.pem_private_key = content_of(folder, "key.pem", variable);
+  return grpc::SslCredentials(options);
+}
+
+std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address, bool has_others) {
+  const int silence_ms = has_others ? kLeastPingMs : ping_ms(job);
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms(job));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_ms(job));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, silence_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, silence_ms);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  if (job.certificates.empty())
-    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-  grpc::SslCredentialsOptions options;
-  options.pem_root_certs = content_of(job.certificates, "ca.pem");
-  options.pem_cert_chain = content_of(job.certificates, "cert.pem");
-  options.pem_private_key = content_of(job.certificates, "key.pem");
-  arguments.SetSslTargetNameOverride(kCertifiedName);
-  return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), arguments);
+  if (!job.certificates.empty()) arguments.SetSslTargetNameOverride(kCertifiedName);
+  return grpc::CreateCustomChannel(address, credentials_of(job.certificates, kOwnCertificates), arguments);
 }
 
 std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, int& port, grpc::Service& service) {

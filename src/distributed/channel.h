@@ -10,8 +10,13 @@
 
 namespace headrace::distributed {
 
-// To a process of the job. It connects when it is used. Raises OSError where certificates cannot be read.
-std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address);
+// To a process of the job. It connects when it is used. `has_others`: that one may be silent, for others do as well; it
+// is noticed soon. Raises OSError where certificates cannot be read.
+std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address, bool has_others = false);
+
+// To prove who this process is by the certificates in a folder, which a variable names; empty: by nothing, in plain
+// text. Raises OSError where they cannot be read.
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder, const char* variable);
 
 // Serves `service` at `host`; `port` 0 takes a free one and stores it. Raises OSError, naming the address, when it
 // cannot listen there.

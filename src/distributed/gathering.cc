@@ -9,9 +9,6 @@
 namespace headrace::distributed {
 namespace {
 
-constexpr std::chrono::minutes kGatheringTime{5};  // within which all nodes have to come
-constexpr std::chrono::seconds kPartingTime{5};    // within which servers end
-constexpr std::chrono::milliseconds kReviewTime{20};
 constexpr std::chrono::milliseconds kServerTime{1500};  // for which a server may be away that has a backup
 constexpr const char* kVersion = HEADRACE_VERSION;
 
@@ -34,8 +31,14 @@ bool Gathering::is_complete() const { return count(workers_) == workers_.size() 
 
 void Gathering::enter(Listener& stream, const Node& node) {
   std::lock_guard guard(mutex_);
-  streams_.insert(&stream);
+  if (is_abandoned_) return stream.finish(not_leading());
+  streams_[&stream] = ++last_stream_;
   changed_.notify_all();
+  admit(stream, node);
+  settle();
+}
+
+void Gathering::admit(Listener& stream, const Node& node) {
   if (const auto known = seats_.find(node.token()); known != seats_.end()) {
     Seat& seat = known->second;
     seat.node.set_heard(node.heard());
@@ -93,11 +96,10 @@ void Gathering::seat(Listener& stream, const Node& node) {
                                        .met = meetings_};
   *place = &seat;
   if (node.role() == WORKER && count(workers_) == 1 && !has_begun_) is_asynchronous_ = node.asynchronous();
+  is_changed_ = true;
+  if (has_begun_) join(seat);
   welcome(seat, stream);
-  if (has_begun_)
-    join(seat);
-  else if (is_complete())
-    begin();
+  if (!has_begun_ && is_complete()) begin();
 }
 
 // Where a node may sit down that comes now. When the job has begun these are the places of backups that were lost.
@@ -117,9 +119,9 @@ void Gathering::join(Seat& seat) {
   const size_t server = seat.rank % parts_.size();
   parts_[server].backup = &seat;
   parts_[server].is_copied = false;
-  tell(seat, cluster_for(seat));
-  for (const Notice& departure : departures_) tell(seat, departure);
   tell_all(notice_of(server));
+  seat.has_joined = true;
+  seat.joined_at = log_.size();
 }
 
 void Gathering::take_copied(const Copied& copied) {
@@ -132,6 +134,7 @@ void Gathering::take_copied(const Copied& copied) {
     part.is_copied = true;
     tell_all(notice_of(i));
   }
+  settle();
 }
 
 Notice Gathering::notice_of(size_t server) const {
@@ -145,8 +148,10 @@ void Gathering::begin() {
   const auto count = static_cast<size_t>(job_.servers);
   for (size_t i = 0; i < count; ++i)
     parts_.push_back(job_.replicas > 1 ? Part{1, servers_[i], servers_[count + i]} : Part{0, servers_[i], nullptr});
-  for (auto& [token, one] : seats_) tell(one, cluster_for(one));
-  has_begun_ = true;
+  for (size_t i = 0; i < count; ++i) begun_.push_back(serving(i));
+  has_begun_ = is_changed_ = true;
+  for (auto& [token, one] : seats_)
+    if (one.stream) say(*one.stream, cluster_for(one));
   tell_launcher();
 }
 
@@ -162,12 +167,25 @@ void Gathering::place_replicas() {
 
 // Takes the place of the stream before, and is told what that has not brought.
 void Gathering::welcome(Seat& seat, Listener& stream) {
-  if (Listener* const before = std::exchange(seat.stream, &stream)) before->finish();
+  if (Listener* const before = std::exchange(seat.stream, &stream)) say_last(*before);
   Notice notice;
   notice.mutable_welcome()->set_process(own_process());
-  stream.tell(std::move(notice));
-  for (size_t i = seat.node.heard(); i < seat.told.size(); ++i) stream.tell(seat.told[i]);
-  if (is_over_) stream.finish();
+  say(stream, std::move(notice));
+  const std::vector<Notice> all = told(seat);
+  for (size_t i = seat.node.heard(); i < all.size(); ++i) say(stream, all[i]);
+  if (is_over_) say_last(stream);
+}
+
+// What the node of this seat is told as long as it takes part.
+std::vector<Notice> Gathering::told(const Seat& seat) const {
+  if (!has_begun_) return {};
+  std::vector<Notice> all{cluster_for(seat)};
+  const auto joined = log_.begin() + static_cast<ptrdiff_t>(seat.joined_at);
+  if (seat.node.role() == SERVER)
+    for (Notice& departed : departed_before(seat.incarnation)) all.push_back(std::move(departed));
+  all.insert(all.end(), joined, log_.end());
+  if (is_over_) all.emplace_back().mutable_finished();
+  return all;
 }
 
 Notice Gathering::cluster_for(const Seat& seat) const {
@@ -176,9 +194,12 @@ Notice Gathering::cluster_for(const Seat& seat) const {
   cluster.set_rank(seat.rank);
   cluster.set_incarnation(seat.incarnation);
   cluster.set_workers(static_cast<uint32_t>(places()));
-  cluster.set_has_begun(has_begun_);
+  cluster.set_has_begun(seat.has_joined);
   cluster.set_is_open(job_.elastic.is_on() && is_asynchronous_);
-  for (size_t i = 0; i < parts_.size(); ++i) *cluster.add_servers() = serving(i);
+  cluster.mutable_servers()->Add(begun_.begin(), begun_.end());
+  for (size_t i = 0; i < seat.joined_at; ++i)
+    if (log_[i].has_serving())
+      *cluster.mutable_servers(static_cast<int>(log_[i].serving().server())) = log_[i].serving();
   return notice;
 }
 
@@ -193,27 +214,24 @@ Serving Gathering::serving(size_t server) const {
   return serving;
 }
 
-void Gathering::tell(Seat& seat, const Notice& notice) {
-  seat.told.push_back(notice);
-  if (seat.stream) seat.stream->tell(notice);
-}
-
 void Gathering::tell_all(const Notice& notice) {
+  log_.push_back(notice);
+  is_changed_ = true;
   for (auto& [token, seat] : seats_)
-    if (!seat.is_gone) tell(seat, notice);
+    if (!seat.is_gone && seat.stream) say(*seat.stream, notice);
 }
 
 void Gathering::refuse(Listener& stream, const std::string& reason) {
   Notice notice;
   notice.set_refusal(reason);
-  stream.tell(std::move(notice));
-  stream.finish();
+  say(stream, std::move(notice));
+  say_last(stream);
 }
 
 void Gathering::refuse_all(const std::string& reason) {
   if (!refusal_.empty()) return;
   refusal_ = reason;
-  for (Listener* stream : streams_) refuse(*stream, refusal_);
+  for (const auto& [stream, number] : streams_) refuse(*stream, refusal_);
   changed_.notify_all();
 }
 
@@ -229,15 +247,18 @@ void Gathering::leave(Listener& stream) {
     seat.away_since = Clock::now();
     if (is_over_ || seat.is_leaving) give_up(seat);
   }
+  settle();
 }
 
-void Gathering::expect_end(uint64_t token) {
+void Gathering::expect_end(uint64_t token, grpc::ServerUnaryReactor* reactor) {
   std::lock_guard guard(mutex_);
-  if (const auto known = seats_.find(token); known != seats_.end()) known->second.is_leaving = true;
+  if (const auto known = seats_.find(token); known != seats_.end()) known->second.is_leaving = is_changed_ = true;
+  answer(reactor, grpc::Status::OK);
+  settle();
 }
 
 void Gathering::give_up(Seat& seat) {
-  seat.is_gone = true;
+  seat.is_gone = is_changed_ = true;
   seats_of(seat.node.role())[seat.rank] = nullptr;
   if (!has_begun_ && seat.node.joins()) return forget_place(seat);
   if (has_begun_ && pass_on(seat)) return;
@@ -268,12 +289,16 @@ void Gathering::tell_departure(Seat& seat) {
   departure.set_lost(!seat.is_leaving);
   departure.set_incarnation(seat.incarnation);
   tell_all(notice);
+  note_missing(departure);
   if (seat.node.role() != WORKER) return;
-  departures_.push_back(notice);
   if (is_open()) return leave_workers(seat);
-  ++departed_;
-  missing_ = fmt::format("worker {} {}", seat.rank, seat.is_leaving ? "has ended" : "was lost");
   answer_meeting({grpc::StatusCode::ABORTED, missing_});
+}
+
+// Nobody waits for a worker that is missing, where others come and go.
+void Gathering::note_missing(const Departure& departure) {
+  if (departure.role() != WORKER || is_open()) return;
+  missing_ = fmt::format("worker {} {}", departure.rank(), departure.lost() ? "was lost" : "has ended");
 }
 
 // The rest of the silence of a node, after which it is lost, has passed before its connection was known to be broken.
@@ -299,10 +324,19 @@ bool Gathering::review_away() {
 void Gathering::meet(const Arrival& arrival, grpc::ServerUnaryReactor* reactor) {
   std::lock_guard guard(mutex_);
   const auto known = seats_.find(arrival.token());
-  if (known == seats_.end()) return reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION, "the worker is unknown"});
-  if (arrival.number() + known->second.met <= meetings_) return reactor->Finish(grpc::Status::OK);
-  if (departed_ > 0) return reactor->Finish({grpc::StatusCode::ABORTED, missing_});
-  if (auto* const before = std::exchange(known->second.meeting, reactor)) before->Finish(grpc::Status::CANCELLED);
+  if (known == seats_.end())
+    answer(reactor, {grpc::StatusCode::FAILED_PRECONDITION, "the worker is unknown"});
+  else if (arrival.number() + known->second.met <= meetings_)
+    answer(reactor, grpc::Status::OK);
+  else if (!missing_.empty())
+    answer(reactor, {grpc::StatusCode::ABORTED, missing_});
+  else
+    meet(known->second, reactor);
+  settle();
+}
+
+void Gathering::meet(Seat& seat, grpc::ServerUnaryReactor* reactor) {
+  if (auto* const before = std::exchange(seat.meeting, reactor)) answer(before, grpc::Status::CANCELLED);
   review_meeting();
 }
 
@@ -311,46 +345,13 @@ void Gathering::review_meeting() {
   const auto has_come = [this](const Seat* one) { return one ? one->meeting != nullptr : is_open(); };
   if (count(workers_) == 0 || !std::ranges::all_of(workers_, has_come)) return;
   ++meetings_;
+  is_changed_ = true;
   answer_meeting(grpc::Status::OK);
 }
 
 void Gathering::answer_meeting(const grpc::Status& status) {
   for (auto& [token, seat] : seats_)
-    if (auto* const reactor = std::exchange(seat.meeting, nullptr)) reactor->Finish(status);
-}
-
-// --- the whole job ---------------------------------------------------------------------------------------------------
-
-bool Gathering::await(std::unique_lock<std::mutex>& lock, Clock::time_point deadline,
-                      const std::function<bool()>& is_so) {
-  while (!is_so()) {
-    if (Clock::now() >= deadline) return false;
-    const bool any = review_away();
-    if (is_so()) return true;
-    changed_.wait_until(lock, any ? std::min(deadline, Clock::now() + kReviewTime) : deadline);
-  }
-  return true;
-}
-
-void Gathering::await_end() {
-  std::unique_lock lock(mutex_);
-  if (!await(lock, Clock::now() + kGatheringTime, [&] { return has_begun_ || !refusal_.empty(); }))
-    refuse_all(fmt::format("after {} minutes {} of {} workers and {} of {} servers are there", kGatheringTime.count(),
-                           count(workers_), job_.workers, count(servers_), job_.servers));
-  if (has_begun_) await(lock, Clock::time_point::max(), [&] { return count(workers_) == 0 || !refusal_.empty(); });
-  is_over_ = true;
-  Notice notice;
-  notice.mutable_finished();
-  for (auto& [token, seat] : seats_)
-    if (has_begun_ && !seat.is_gone) tell(seat, notice);
-  for (Listener* stream : streams_) stream->finish();
-  await(lock, Clock::now() + kPartingTime, [&] {
-    return streams_.empty() &&
-           (!has_begun_ || std::ranges::all_of(seats_, [](const auto& one) { return one.second.is_gone; }));
-  });
-  answer_meeting(grpc::Status::CANCELLED);
-  check(refusal_.empty(), ErrorKind::kRuntime, "distributed: the job {}: {}", has_begun_ ? "ends" : "cannot begin",
-        refusal_);
+    if (auto* const reactor = std::exchange(seat.meeting, nullptr)) answer(reactor, status);
 }
 
 }  // namespace headrace::distributed

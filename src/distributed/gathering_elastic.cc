@@ -57,13 +57,28 @@ size_t Gathering::places() const {
   return static_cast<size_t>(workers_.rend() - last);
 }
 
+// Workers in whose places nobody had come when an incarnation was given.
+std::vector<Notice> Gathering::departed_before(uint64_t incarnation) const {
+  std::vector<Notice> departed;
+  for (const Notice& notice : log_) {
+    if (!notice.has_departure() || notice.departure().role() != WORKER) continue;
+    const Departure& gone = notice.departure();
+    const auto replaces = [&](const auto& one) {
+      const Seat& seat = one.second;
+      return seat.node.role() == WORKER && seat.rank == gone.rank() && seat.incarnation > gone.incarnation() &&
+             seat.incarnation <= incarnation;
+    };
+    if (std::ranges::none_of(seats_, replaces)) departed.push_back(notice);
+  }
+  return departed;
+}
+
 void Gathering::tell_crowd() {
   Notice notice;
   notice.mutable_crowd()->set_workers(static_cast<uint32_t>(places()));
-  notice.mutable_crowd()->set_lost(static_cast<uint32_t>(
-      std::ranges::count_if(departures_, [](const Notice& one) { return one.departure().lost(); })));
-  for (Seat* const worker : workers_)
-    if (worker) tell(*worker, notice);
+  notice.mutable_crowd()->set_lost(static_cast<uint32_t>(std::ranges::count_if(
+      departed_before(last_incarnation_), [](const Notice& one) { return one.departure().lost(); })));
+  tell_all(notice);
   tell_launcher();
 }
 
@@ -77,8 +92,8 @@ void Gathering::tell_launcher() const {
 }
 
 void Gathering::join_workers(Seat& seat) {
-  std::erase_if(departures_, [&](const Notice& one) { return one.departure().rank() == seat.rank; });
-  tell(seat, cluster_for(seat));
+  seat.has_joined = true;
+  seat.joined_at = log_.size();
   tell_crowd();
 }
 

@@ -52,6 +52,67 @@ Elastic elastic_of(const std::string& text, int workers) {
   return {*least, *most};
 }
 
+struct Address {
+  std::string host;
+  int port = 0;
+};
+
+// "HOST:PORT", or "[HOST]:PORT". Port 0: it is none.
+Address address_from(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  if (colon == text.npos || colon == 0) return {};
+  Address address{.host = text.substr(0, colon)};
+  if (address.host.front() == '[' && address.host.back() == ']')
+    address.host = address.host.substr(1, address.host.size() - 2);
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data() + colon + 1, end, address.port);
+  return error == std::errc() && read == end && address.port > 0 && address.port <= 65535 ? address : Address();
+}
+
+std::vector<std::string> addresses_of(const char* name) {
+  std::vector<std::string> addresses;
+  std::istringstream all(variable_of(name));
+  for (std::string one; std::getline(all, one, ',');) {
+    check(address_from(one).port != 0, ErrorKind::kValue,
+          "distributed: {} is a list HOST:PORT,HOST:PORT,... of addresses, got '{}'", name, one);
+    addresses.push_back(one);
+  }
+  return addresses;
+}
+
+bool may_be_plain() { return variable_of("HEADRACE_INSECURE") == "1"; }
+
+// What a scheduler is told of the others, and of etcd.
+void read_company(Job& job) {
+  job.schedulers = addresses_of("HEADRACE_SCHEDULERS");
+  if (job.role != Role::kScheduler) return;
+  if (!job.schedulers.empty()) {
+    const int last = static_cast<int>(job.schedulers.size()) - 1;
+    const Address own = address_from(job.schedulers[static_cast<size_t>(number_of("HEADRACE_SCHEDULER", 0, 0, last))]);
+    job.host = own.host;
+    job.port = own.port;
+  }
+  job.etcd = addresses_of("HEADRACE_ETCD");
+  if (job.etcd.empty()) {
+    check(job.schedulers.size() <= 1, ErrorKind::kValue,
+          "distributed: HEADRACE_SCHEDULERS names {} schedulers, which need etcd to agree on one of them; name its "
+          "addresses by HEADRACE_ETCD",
+          job.schedulers.size());
+    return;
+  }
+  job.name = variable_of("HEADRACE_JOB");
+  check(!job.name.empty(), ErrorKind::kValue,
+        "distributed: the environment variable HEADRACE_JOB is missing: a name for this job, which no other has in the "
+        "etcd of HEADRACE_ETCD");
+  job.etcd_certificates = variable_of("HEADRACE_ETCD_CERTIFICATES");
+  for (const std::string& one : job.etcd)
+    check(is_loopback(address_from(one).host) || !job.etcd_certificates.empty() || may_be_plain(), ErrorKind::kRuntime,
+          "distributed: etcd is at {}, and what the scheduler says to it would pass the network without encryption; "
+          "name a folder with ca.pem, cert.pem and key.pem by HEADRACE_ETCD_CERTIFICATES, or, in a network that you "
+          "trust, set HEADRACE_INSECURE=1",
+          one);
+}
+
 // "ADDRESS=OTHER,ADDRESS=OTHER"
 std::map<std::string, std::string> routes_of(const std::string& text) {
   std::map<std::string, std::string> routes;
@@ -123,8 +184,11 @@ Job job_of_environment() {
   job.limits.keys = static_cast<size_t>(number_of("HEADRACE_MAX_KEYS", 1'000'000, 1, INT_MAX));
   job.limits.held_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_SERVER_MB", 0, 1, kMostMegabytes)) << 20;
   job.routes = routes_of(variable_of("HEADRACE_ROUTES"));
-  const bool stays_here = is_loopback(job.host) && is_loopback(job.own_host);
-  check(stays_here || !job.certificates.empty() || variable_of("HEADRACE_INSECURE") == "1", ErrorKind::kRuntime,
+  read_company(job);
+  const bool stays_here =
+      is_loopback(job.host) && is_loopback(job.own_host) &&
+      std::ranges::all_of(job.schedulers, [](const std::string& one) { return is_loopback(address_from(one).host); });
+  check(stays_here || !job.certificates.empty() || may_be_plain(), ErrorKind::kRuntime,
         "distributed: the scheduler is at {}, and what processes say to each other would pass the network without "
         "encryption; name the folder of this job's certificates by HEADRACE_CERTIFICATES, or, in a network that you "
         "trust, set HEADRACE_INSECURE=1",

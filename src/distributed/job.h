@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "distributed/limits.h"
 #include "headrace/distributed.hpp"
@@ -20,8 +21,9 @@ struct Elastic {
 
 struct Job {
   Role role = Role::kNone;
-  std::string host;  // of the scheduler
-  int port = 0;      // of the scheduler
+  std::string host;                          // of the scheduler; to one of several, its own
+  int port = 0;                              // of the scheduler
+  std::vector<std::string> schedulers = {};  // addresses of several, of which one leads; empty: there is one
   int workers = 0, servers = 0;
   int replicas = 1;           // processes for each server: one serves, another stands by
   int rank = -1;              // that a worker asks for, or would like to have if it joins; -1: any
@@ -34,6 +36,9 @@ struct Job {
   bool joins = false;         // a worker, a job that runs already, maybe: it was told neither of workers nor of servers
   bool asynchronous = false;  // a worker: the store for which it comes
   Limits limits = {};
+  std::string name = {};               // these: of a scheduler that is one of several; tells jobs apart in etcd
+  std::vector<std::string> etcd = {};  // addresses of its machines; empty: the scheduler is alone
+  std::string etcd_certificates = {};  // as `certificates`
   std::map<std::string, std::string> routes = {};  // by address of a server: where this process reaches it
 };
 

@@ -1,5 +1,7 @@
 #include "distributed/membership.h"
 
+#include <fmt/ranges.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -20,9 +22,11 @@ namespace {
 using Clock = std::chrono::system_clock;  // gRPC's
 using Milliseconds = Retries::Milliseconds;
 
-constexpr Milliseconds kJoinTime{60'000};      // that all may take to start, at least
-constexpr Milliseconds kLongestPause{500};     // a scheduler has little to do for each node
-constexpr std::chrono::seconds kLeaveTime{5};  // to say so on a busy machine
+constexpr Milliseconds kJoinTime{60'000};   // that all may take to start, at least
+constexpr Milliseconds kLongestPause{500};  // a scheduler has little to do for each node
+constexpr Milliseconds kShortPause{250};    // where several are asked in turn
+constexpr Milliseconds kShortGreeting{1000};
+constexpr std::chrono::seconds kLeaveTime{5};  // to say so on a busy machine, or when another scheduler takes over
 
 uint64_t new_token() {
   std::random_device random;
@@ -40,9 +44,10 @@ class Membership::Attending {
  public:
   Attending(const Job& job, const std::string& address, Observer observer)
       : job_(job),
-        scheduler_(address_of(job.host, job.port)),
+        are_several_(!job.schedulers.empty()),
+        schedulers_(are_several_ ? job.schedulers : std::vector{address_of(job.host, job.port)}),
         observer_(std::move(observer)),
-        retries_(std::max(kJoinTime, Milliseconds(job.retry_ms)), kLongestPause) {
+        retries_(std::max(kJoinTime, Milliseconds(job.retry_ms)), longest_pause()) {
     node_.set_role(job.role == Role::kServer ? SERVER : WORKER);
     node_.set_rank(job.role == Role::kWorker ? job.rank : -1);
     node_.set_address(address);
@@ -56,7 +61,7 @@ class Membership::Attending {
     node_.set_asynchronous(job.asynchronous);
     node_.set_token(new_token());
     node_.set_process(own_process());
-    open_channel(job_, scheduler_);  // raises here what it would raise in the thread
+    open_channel(job_, schedulers_[0]);  // raises here what it would raise in the thread
     thread_ = std::thread([this] { run(); });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return cluster_ || is_over_; });
@@ -115,7 +120,9 @@ class Membership::Attending {
   class Stream final : public grpc::ClientReadReactor<Notice> {
    public:
     explicit Stream(Attending& attending)
-        : attending_(attending), stub_(Scheduler::NewStub(open_channel(attending.job_, attending.scheduler_))) {}
+        : attending_(attending),
+          stub_(Scheduler::NewStub(
+              open_channel(attending.job_, attending.schedulers_[attending.present_], attending.are_several_))) {}
 
     Scheduler::Stub& stub() noexcept { return *stub_; }
 
@@ -163,8 +170,20 @@ class Membership::Attending {
         lock.unlock();
         return end(why);
       }
+      present_ = (present_ + 1) % schedulers_.size();
+      if (++tried_ % schedulers_.size() != 0) continue;
       changed_.wait_for(lock, retries_.next_pause(), [&] { return is_closing_ || is_over_; });
     }
+  }
+
+  Milliseconds longest_pause() const { return are_several_ ? kShortPause : kLongestPause; }
+
+  // Where another scheduler can be asked, one that does not greet soon is passed over, at first.
+  Milliseconds greeting_time() const {
+    const Milliseconds usual = retries_.greeting_time();
+    return are_several_
+               ? std::min<Milliseconds>(usual, kShortGreeting * static_cast<int>(1 + tried_ / schedulers_.size()))
+               : usual;
   }
 
   // One stream, from its begin to its end.
@@ -179,7 +198,7 @@ class Membership::Attending {
     stream->begin(std::move(node));
     lock.lock();
     const auto must_end = [&] { return is_closing_ || is_over_ || stream->is_done(); };
-    if (changed_.wait_for(lock, retries_.greeting_time(), [&] { return is_welcome_ || must_end(); }))
+    if (changed_.wait_for(lock, greeting_time(), [&] { return is_welcome_ || must_end(); }))
       changed_.wait(lock, must_end);
     lock.unlock();
     stream->cancel();
@@ -208,15 +227,16 @@ class Membership::Attending {
   // Why no other stream is tried when one has ended so; empty: it is. mutex_ is locked.
   std::string hopeless(const grpc::Status& status) const {
     if (Retries::is_refusal(status.error_code()))
-      return fmt::format("the scheduler at {} refuses: {}", scheduler_, status.error_message());
-    if (has_ended(scheduler_process_))
-      return fmt::format("the scheduler was lost: its process at {} has ended", scheduler_);
+      return fmt::format("the scheduler at {} refuses: {}", schedulers_[present_], status.error_message());
+    if (!are_several_ && has_ended(scheduler_process_))
+      return fmt::format("the scheduler was lost: its process at {} has ended", schedulers_[0]);
     if (retries_.time_left() > Milliseconds(0)) return {};
     return fmt::format(
         "the scheduler {}cannot be reached at {} for {} seconds ({}); check that it runs, that this machine reaches "
-        "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT, and that all nodes have certificates of one job, or give it longer by "
+        "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT (or HEADRACE_SCHEDULERS), and that all nodes have certificates of one "
+        "job, or give it longer by "
         "HEADRACE_RETRY_SECONDS",
-        cluster_ ? "was lost: it " : "", scheduler_, retries_.seconds(),
+        cluster_ ? "was lost: it " : "", fmt::join(schedulers_, ", "), retries_.seconds(),
         status.ok() ? "it has closed the stream" : status.error_message());
   }
 
@@ -260,7 +280,8 @@ class Membership::Attending {
     std::unique_lock lock(mutex_);
     scheduler_process_ = welcome.process();
     is_welcome_ = true;
-    if (std::exchange(has_joined_, true) == false) retries_ = Retries(Milliseconds(job_.retry_ms), kLongestPause);
+    tried_ = 0;
+    if (std::exchange(has_joined_, true) == false) retries_ = Retries(Milliseconds(job_.retry_ms), longest_pause());
     retries_.opened();
     retries_.answered();
     changed_.notify_all();
@@ -323,7 +344,8 @@ class Membership::Attending {
   }
 
   const Job job_;
-  const std::string scheduler_;  // where it is
+  const bool are_several_;                     // of which one leads
+  const std::vector<std::string> schedulers_;  // where they are
   const Observer observer_;
   std::mutex barrier_mutex_;  // of a barrier, from its begin to its end
   uint64_t barriers_ = 0;     // guarded by barrier_mutex_
@@ -334,6 +356,8 @@ class Membership::Attending {
   bool is_welcome_ = false;         // it takes requests
   bool has_joined_ = false;         // the node was welcome once
   std::string copied_;              // backup that has all; empty: none that has come later
+  size_t present_ = 0;              // which of the schedulers the stream is to
+  size_t tried_ = 0;                // how many in turn have failed
   std::string scheduler_process_;
   Retries retries_;
   std::optional<Cluster> cluster_;  // written once

@@ -1,5 +1,5 @@
 // The scheduler of a job: gives the nodes their ranks and each other's addresses, lets workers meet, and tells
-// everybody who has left. It holds no arrays.
+// everybody who has left. It holds no arrays. Of several schedulers one leads, and the others stand by.
 #pragma once
 
 #include "distributed/job.h"

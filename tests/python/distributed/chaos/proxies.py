@@ -72,6 +72,12 @@ def lead_through(seed, faults):
     os.environ["HEADRACE_ROUTES"] = ",".join(
         f"127.0.0.1:{of_server}=127.0.0.1:{proxy.port}" for of_server, proxy in routes.items()
     )
+    schedulers = os.environ.get("HEADRACE_SCHEDULERS", "")
+    os.environ["HEADRACE_SCHEDULERS"] = ",".join(
+        f"127.0.0.1:{Proxy(int(one.rpartition(':')[2]), chances, faults).port}"
+        for one in schedulers.split(",")
+        if one
+    )
     os.environ["DMLC_PS_ROOT_PORT"] = str(Proxy(port, chances, faults).port)
 
 

@@ -1,0 +1,111 @@
+"""The schedulers of a job as its launcher sees them: one, or several that agree in etcd on who leads."""
+
+import secrets
+import socket
+import sys
+import time
+
+__all__ = ["Schedulers", "addresses_of_schedulers", "reach_etcd"]
+
+_MOST_REPLACED = 20
+_SECONDS_TO_REACH = 5
+
+
+def addresses_of_schedulers(host, port, etcd, count):
+    """Variables that tell all processes of a job where its schedulers are, on this machine.
+
+    `etcd`: addresses of that, or nothing.
+    """
+    own = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": str(port or _free_ports(1)[0])}
+    if not etcd:
+        return own
+    others = _free_ports(count - 1)
+    name = f"[{host}]" if ":" in host else host
+    return {
+        **own,
+        "HEADRACE_SCHEDULERS": ",".join(f"{name}:{one}" for one in (own["DMLC_PS_ROOT_PORT"], *others)),
+        "HEADRACE_ETCD": etcd,
+        "HEADRACE_JOB": secrets.token_hex(8),
+    }
+
+
+def reach_etcd(addresses):
+    """SystemExit, saying what to check: there is no process at any of these addresses."""
+    deadline = time.monotonic() + _SECONDS_TO_REACH
+    while True:
+        for address in addresses.split(","):
+            host, _, port = address.rpartition(":")
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_TO_REACH).close()
+                return
+            except (OSError, ValueError) as error:
+                why = f"{address}: {error}"
+        if time.monotonic() > deadline:
+            raise SystemExit(
+                f"headrace.launch: etcd cannot be reached ({why}); check that it runs, and that --etcd names "
+                "the addresses HOST:PORT at which it serves clients (its --listen-client-urls)"
+            )
+        time.sleep(0.2)
+
+
+class Schedulers:
+    """Several schedulers, seen as one process: it fails when there have been too many that failed. `make`: as
+    Process, of one of them.
+    """
+
+    def __init__(self, make, count, command, environment):
+        self._start = lambda number: make(
+            f"scheduler {number}", command, {**environment, "HEADRACE_SCHEDULER": str(number)}
+        )
+        self._present = [self._start(number) for number in range(count)]
+        self._all = list(self._present)
+
+    def status(self):
+        """None while one of them runs."""
+        codes = [one.status() for one in self._present]
+        return None if None in codes else max(codes)
+
+    def has_failed(self):
+        """Starts others in the place of those that have failed, unless the job is over."""
+        is_over = any(one.status() == 0 for one in self._present)
+        for number, one in enumerate(self._present):
+            if not one.has_failed() or is_over or len(self._all) - len(self._present) >= _MOST_REPLACED:
+                continue
+            print(f"headrace.launch: {one.fate()[1]}; another one takes its place", file=sys.stderr)
+            self._present[number] = self._start(number)
+            self._all.append(self._present[number])
+        return all(one.has_failed() for one in self._present)
+
+    @property
+    def is_open(self):
+        """Of an elastic job: as the one says that has told of it last."""
+        return any(one.is_open for one in self._all)
+
+    @property
+    def others(self):
+        return max(self._all, key=lambda one: one.told_at).others
+
+    def was_killed(self):
+        return self._present[-1].was_killed()
+
+    def fate(self):
+        return self._present[-1].fate()
+
+    def end(self, number):
+        for one in self._all:
+            one.end(number)
+
+    def reap(self):
+        for one in self._all:
+            one.reap()
+
+
+def _free_ports(count):
+    found = [socket.socket() for _ in range(count)]
+    try:
+        for one in found:
+            one.bind(("", 0))
+        return [one.getsockname()[1] for one in found]
+    finally:
+        for one in found:
+            one.close()

@@ -1,0 +1,197 @@
+// A gathering that goes on with what another one has kept.
+#include "distributed/gathering.h"
+
+#include <gmock/gmock.h>
+
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <optional>
+
+#include "tests/distributed/cluster.h"
+
+namespace headrace::distributed {
+namespace {
+
+using testing::IsEmpty;
+
+// What a node hears on its streams.
+class Ear final : public Listener {
+ public:
+  void tell(Notice notice) override {
+    std::lock_guard guard(mutex_);
+    if (!notice.has_welcome()) heard_.push_back(std::move(notice));
+    changed_.notify_all();
+  }
+  void finish(const grpc::Status& status) override {
+    std::lock_guard guard(mutex_);
+    end_ = status;
+    changed_.notify_all();
+  }
+  // What has come when that are so many.
+  std::vector<Notice> heard(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return heard_.size() >= count; });
+    return heard_;
+  }
+  grpc::Status end() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return end_.has_value(); });
+    return *end_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Notice> heard_;
+  std::optional<grpc::Status> end_;
+};
+
+// Keeps, and waits where it is told to.
+class Memory final : public Keeper {
+ public:
+  bool keep(const Kept& kept) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !is_held_; });
+    if (!is_leader_) return false;
+    kept_ = kept;
+    return true;
+  }
+  void hold(bool is_so) { set(is_held_, is_so); }
+  void lead(bool is_so) { set(is_leader_, is_so); }
+  Kept kept() {
+    std::lock_guard guard(mutex_);
+    return kept_;
+  }
+
+ private:
+  void set(bool& what, bool is_so) {
+    std::lock_guard guard(mutex_);
+    what = is_so;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_held_ = false, is_leader_ = true;
+  Kept kept_;
+};
+
+// One worker, and one server of two processes, which are away as soon as their streams break.
+class GatheringTest : public testing::Test {
+ protected:
+  // A gathering that runs, and its end.
+  struct Running {
+    Running(const Job& job, const Kept& kept, Memory& memory)
+        : gathering(job, kept, memory), end(std::async(std::launch::async, [this] { return gathering.await_end(); })) {}
+    ~Running() {
+      gathering.abandon();
+      if (end.valid()) end.wait();
+    }
+    Gathering gathering;
+    std::future<bool> end;
+  };
+
+  static Node node(NodeRole role, uint64_t token, const std::string& address = {}, uint32_t heard = 0) {
+    Node node;
+    node.set_role(role);
+    node.set_rank(role == WORKER ? 0 : -1);
+    node.set_token(token);
+    node.set_address(address);
+    node.set_version(HEADRACE_VERSION);
+    node.set_workers(1);
+    node.set_servers(1);
+    node.set_replicas(2);
+    node.set_heard(heard);
+    return node;
+  }
+  static Node worker(uint32_t heard = 0) { return node(WORKER, 1, {}, heard); }
+  static Node first(uint32_t heard = 0) { return node(SERVER, 2, "a:1", heard); }
+  static Node second(uint32_t heard = 0) { return node(SERVER, 3, "b:1", heard); }
+  static Node third(uint32_t heard = 0) { return node(SERVER, 4, "c:1", heard); }
+
+  void begin(Gathering& gathering) {
+    gathering.enter(ears_[0], worker());
+    gathering.enter(ears_[1], first());
+    gathering.enter(ears_[2], second());
+    for (Ear& one : ears_) one.heard(1);
+  }
+
+  const Job job_{.role = Role::kScheduler, .workers = 1, .servers = 1, .replicas = 2, .silence_ms = 100};
+  Memory memory_;
+  Ear ears_[3];
+};
+
+TEST_F(GatheringTest, AnotherOneTellsWhatNodesHaveNotHeard) {
+  {
+    Ear of_third;
+    Running running(job_, {}, memory_);
+    begin(running.gathering);
+    running.gathering.leave(ears_[1]);  // and does not come back
+    const Serving told = ears_[0].heard(2)[1].serving();
+    EXPECT_EQ(told.address(), "b:1");
+    EXPECT_EQ(told.epoch(), 2);
+    running.gathering.enter(of_third, third());
+    const Cluster cluster = of_third.heard(1)[0].cluster();
+    EXPECT_EQ(cluster.servers(0).address(), "b:1");
+    EXPECT_EQ(cluster.servers(0).backup(), "c:1");
+    EXPECT_EQ(ears_[0].heard(3)[2].serving().backup(), "c:1");
+  }
+  Ear of_worker, of_second, of_third, of_first;
+  Running running(job_, memory_.kept(), memory_);
+  running.gathering.enter(of_worker, worker(2));
+  EXPECT_EQ(of_worker.heard(1)[0].serving().backup(), "c:1");
+  running.gathering.enter(of_second, second(0));  // has heard nothing
+  const std::vector<Notice> all = of_second.heard(3);
+  EXPECT_EQ(all[0].cluster().servers(0).address(), "a:1");
+  EXPECT_EQ(all[0].cluster().incarnation(), ears_[2].heard(1)[0].cluster().incarnation());
+  EXPECT_EQ(all[1].serving().epoch(), 2);
+  EXPECT_EQ(all[2].serving().backup(), "c:1");
+  running.gathering.enter(of_third, third(0));
+  EXPECT_EQ(of_third.heard(1)[0].cluster().servers(0).backup(), "c:1");
+  running.gathering.enter(of_first, first(1));
+  EXPECT_THAT(of_first.heard(1)[0].refusal(), testing::HasSubstr("server 0 was given up"));
+  Copied copied;  // what was decided before goes on
+  copied.set_token(3);
+  copied.set_backup("c:1");
+  running.gathering.take_copied(copied);
+  EXPECT_TRUE(of_worker.heard(2)[1].serving().is_backed());
+  running.gathering.leave(of_second);
+  EXPECT_EQ(of_worker.heard(3)[2].serving().address(), "c:1");
+  EXPECT_EQ(of_worker.heard(3)[2].serving().epoch(), 3);
+}
+
+TEST_F(GatheringTest, NobodyIsToldWhatIsNotKept) {
+  Ear late;
+  Running running(job_, {}, memory_);
+  begin(running.gathering);
+  memory_.hold(true);
+  running.gathering.leave(ears_[1]);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(ears_[0].heard(1).size(), 1U);
+  memory_.lead(false);
+  memory_.hold(false);
+  EXPECT_FALSE(running.end.get());
+  EXPECT_EQ(ears_[0].end().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(ears_[0].heard(1).size(), 1U);
+  running.gathering.enter(late, worker(1));
+  EXPECT_EQ(late.end().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(late.heard(0), IsEmpty());
+}
+
+TEST_F(GatheringTest, ADepartureThatNoSchedulerHasSeenIsNoticed) {
+  {
+    Running running(job_, {}, memory_);
+    begin(running.gathering);
+  }
+  Ear of_worker;
+  Running running(job_, memory_.kept(), memory_);
+  running.gathering.enter(of_worker, worker(1));
+  const std::vector<Notice> told = of_worker.heard(2);  // both processes of the server stay away
+  EXPECT_EQ(told[0].serving().epoch(), 2);
+  EXPECT_EQ(told[1].departure().role(), SERVER);
+  EXPECT_TRUE(told[1].departure().lost());
+}
+
+}  // namespace
+}  // namespace headrace::distributed

@@ -1,0 +1,111 @@
+"""An etcd of several processes on this machine, which tests kill, stop and start again."""
+
+import base64
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+PROGRAM = shutil.which("etcd")
+SECONDS = 60  # that it may take to begin on a busy machine
+needs_etcd = pytest.mark.skipif(PROGRAM is None, reason="needs etcd (Debian: apt install etcd-server)")
+
+
+class Etcd:
+    """Ends with the `with` in which it is. The folder is one that is empty."""
+
+    def __init__(self, folder, count=3, options=()):
+        ports = iter(free_ports(2 * count))
+        self._clients, self._peers = ([next(ports) for _ in range(count)] for _ in range(2))
+        self._folder, self._options = folder, list(options)
+        self._nodes = [None] * count
+        self.addresses = ",".join(f"127.0.0.1:{port}" for port in self._clients)
+
+    def __enter__(self):
+        for number in range(len(self._nodes)):
+            self.start(number)
+        deadline = time.monotonic() + SECONDS
+        while not self._is_healthy():
+            assert time.monotonic() < deadline, [
+                one.read_text()[-2000:] for one in self._folder.glob("*.log")
+            ]
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, *_):
+        for node in self._nodes:
+            node.kill()
+            node.wait()
+
+    def start(self, number):
+        """Also one that was killed: it goes on with what it had."""
+        client, peer = (f"http://127.0.0.1:{ports[number]}" for ports in (self._clients, self._peers))
+        cluster = ",".join(f"n{one}=http://127.0.0.1:{port}" for one, port in enumerate(self._peers))
+        command = [PROGRAM, "--name", f"n{number}", "--data-dir", str(self._folder / f"n{number}")]
+        command += ["--listen-client-urls", client, "--advertise-client-urls", client]
+        command += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
+        command += ["--initial-cluster", cluster, "--logger", "zap", "--log-level", "error", *self._options]
+        with open(self._folder / f"n{number}.log", "a") as log:
+            self._nodes[number] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=_without_options()
+            )
+
+    def kill(self, number):
+        self._nodes[number].kill()
+        self._nodes[number].wait()
+
+    def signal(self, number, what):
+        self._nodes[number].send_signal(what)
+
+    def keys(self):
+        """{key: value} of all jobs."""
+        answer = self._ask("kv/range", {"key": _text(b"/headrace/"), "range_end": _text(b"/headrace0")})
+        return {
+            base64.b64decode(one["key"]).decode(): base64.b64decode(one.get("value", ""))
+            for one in answer.get("kvs", [])
+        }
+
+    def leaders(self):
+        """The processes of the schedulers that lead jobs: they have left there which ones they are."""
+        values = [value for key, value in self.keys().items() if key.endswith("/leader")]
+        return [int(value.split()[-2]) for value in values]
+
+    def _ask(self, path, request):
+        error = None
+        for port in self._clients:
+            url = f"http://127.0.0.1:{port}/v3/{path}"
+            try:
+                with urllib.request.urlopen(url, json.dumps(request).encode(), timeout=1) as answer:
+                    return json.load(answer)
+            except OSError as one:
+                error = one
+        raise error
+
+    def _is_healthy(self):
+        try:
+            self._ask("kv/range", {"key": _text(b"x")})
+        except OSError:
+            return False
+        return True
+
+
+def _text(value):
+    return base64.b64encode(value).decode()
+
+
+def _without_options():
+    """The environment without what etcd would take for its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("ETCD_")}
+
+
+def free_ports(count):
+    found = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in found]
+    for one in found:
+        one.close()
+    return ports
