@@ -12,11 +12,12 @@ allows no such networks it says why, and ends with status 0. `--smallest` prints
 import argparse
 import json
 import shutil
+import signal
 import sys
 
 import jobs
 from cases import MB, carried, ranks, servers
-from network import Network, obstacle
+from network import Network, obstacle, remove_those_left
 
 
 def cases():
@@ -88,10 +89,12 @@ def main(arguments):
     parser.add_argument("--only", default="servers,ranks,plans", metavar="KINDS")
     parser.add_argument("--smallest", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # with what it has made
     why = obstacle()
     if why:
         print(json.dumps({"skipped": why}) if options.smallest else f"nothing was measured: {why}")
         return 0
+    remove_those_left()
     if options.smallest:
         print(json.dumps([answer(case, options.rounds) for case in smallest()]))
         return 0

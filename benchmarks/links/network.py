@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 
+PREFIX = "headrace-"  # of the names of namespaces; the process that made one follows
 BURST = 4 << 10  # bytes that a link sends at once after a pause
 QUEUE = 128 << 10  # bytes that wait in front of a link before it drops some, as a switch does
 SEGMENTS = 2  # packets that the kernel moves as one: links mix those of several senders, as cables do
@@ -30,6 +31,7 @@ def obstacle():
     steps = [
         f"ip netns add {name}",
         f"ip -n {name} link add hr0 type veth peer name hr1",
+        f"ip -n {name} link set hr0 gso_max_segs {SEGMENTS}",
         f"ip -n {name} link add hr2 type bridge",
         f"ip netns exec {name} tc qdisc add dev hr0 root tbf rate 100mbit burst {BURST} limit {QUEUE}",
     ]
@@ -39,12 +41,26 @@ def obstacle():
             if done.returncode != 0:
                 return f"`{step}` says: {(done.stderr or done.stdout).strip()}"
     finally:
-        subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+        _delete_all([name])
     return None
 
 
 def _name_of_next():
-    return f"headrace-{os.getpid()}-{next(_numbers)}"
+    return f"{PREFIX}{os.getpid()}-{next(_numbers)}"
+
+
+def remove_those_left():
+    """Removes what processes left behind that were killed."""
+    for line in _run("ip", "netns", "list").splitlines():
+        name = line.split()[0] if line.strip() else ""
+        owner = name.removeprefix(PREFIX).partition("-")[0]
+        if name.startswith(PREFIX) and not os.path.exists(f"/proc/{owner}"):
+            _delete_all([name])
+
+
+def _delete_all(names):
+    for name in names:
+        subprocess.run(["ip", "netns", "delete", name], capture_output=True)
 
 
 def _run(*words):
@@ -81,8 +97,7 @@ class Network:
         self._delete()
 
     def _delete(self):
-        for name in (*self._names.values(), self._inside):
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True)
+        _delete_all([*self._names.values(), self._inside])
 
     def _make(self):
         for name in (self._inside, *self._names.values()):
