@@ -237,6 +237,17 @@ void bind_simulation(nb::module_& m) {
           },
           "For each direction of a link: (seconds in which something flowed, bytes that passed).")
       .def_prop_ro(
+          "wire_bytes",
+          [](const Run& r) {
+            nb::dict d;
+            const auto resources = r.plan.topology().resources();
+            for (size_t i = 0; i < resources.size(); ++i)
+              d[python_text(resources[i].name)] =
+                  static_cast<double>(r.simulation.resources[i].bytes) * resources[i].wire_bytes;
+            return d;
+          },
+          "For each direction of a link: bytes that passed, with the headers and gaps of their frames.")
+      .def_prop_ro(
           "intervals",
           [](const Run& r) {
             nb::list list;

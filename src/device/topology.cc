@@ -15,6 +15,7 @@ constexpr double kLeastBandwidth = 1, kMostBandwidth = 1e18;  // bytes/s
 constexpr double kMostFlops = 1e24;                           // per second
 constexpr double kMostLatency = 1000;                         // seconds
 constexpr int kMostLanes = 1024;
+constexpr double kLeastPayload = 1, kMostFrame = 1e9;  // bytes
 
 void check_bandwidth(double value, std::string_view what, std::string_view owner) {
   check(value >= kLeastBandwidth && value <= kMostBandwidth, ErrorKind::kValue,
@@ -40,6 +41,11 @@ void check_link(const LinkSpec& link) {
         link.latency);
   check(link.lanes >= 1 && link.lanes <= kMostLanes, ErrorKind::kValue,
         "topology: {} must have from 1 to {} lanes, got {}", link_name(link), kMostLanes, link.lanes);
+  const auto [payload, overhead] = link.framing;
+  check(payload >= kLeastPayload && payload <= kMostFrame && overhead >= 0 && overhead <= kMostFrame, ErrorKind::kValue,
+        "topology: a frame of {} must have from {:g} to {:g} bytes of payload and from 0 to {:g} of overhead, got {:g} "
+        "and {:g}",
+        link_name(link), kLeastPayload, kMostFrame, kMostFrame, payload, overhead);
 }
 
 }  // namespace
@@ -115,14 +121,15 @@ void Topology::add_link(const LinkSpec& link) {
   const int a = end_of(link.from), b = end_of(link.to);
   const bool twice = std::any_of(arcs_[a].begin(), arcs_[a].end(), [&](const Arc& arc) { return arc.to == b; });
   check(!twice, ErrorKind::kValue, "topology: {} is there twice; give one link the lanes of both", link_name(link));
-  const double bandwidth = link.bandwidth * link.lanes;
+  const double wire_bytes = link.framing.wire_bytes();
+  const double bandwidth = link.bandwidth * link.lanes / wire_bytes;
   const auto latency = static_cast<int64_t>(std::llround(link.latency * 1e12));
   const int first = static_cast<int>(resources_.size());
   if (link.duplex == Duplex::kShared) {
-    resources_.push_back({fmt::format("{}-{}", link.from, link.to), bandwidth});
+    resources_.push_back({fmt::format("{}-{}", link.from, link.to), bandwidth, wire_bytes});
   } else {
-    resources_.push_back({fmt::format("{}>{}", link.from, link.to), bandwidth});
-    resources_.push_back({fmt::format("{}>{}", link.to, link.from), bandwidth});
+    resources_.push_back({fmt::format("{}>{}", link.from, link.to), bandwidth, wire_bytes});
+    resources_.push_back({fmt::format("{}>{}", link.to, link.from), bandwidth, wire_bytes});
   }
   arcs_[a].push_back({b, first, latency});
   arcs_[b].push_back({a, static_cast<int>(resources_.size()) - 1, latency});

@@ -49,12 +49,23 @@ struct SwitchSpec {
   double bandwidth = kUnlimited;  // bytes/s through the switch, all links together
 };
 
+// How a link carries what is copied: each `payload` bytes in a frame with `overhead` bytes of headers and gaps.
+struct Framing {
+  double payload = 1;
+  double overhead = 0;
+
+  // On the wire, for each byte that is copied.
+  double wire_bytes() const noexcept { return 1 + overhead / payload; }
+  friend bool operator==(const Framing&, const Framing&) = default;
+};
+
 struct LinkSpec {
   std::string from, to;  // names of devices or switches; the order has no meaning
-  double bandwidth = 0;  // bytes/s of one lane
+  double bandwidth = 0;  // bytes/s of one lane, frames and all
   double latency = 0;    // seconds
   int lanes = 1;         // equal parallel connections; one copy uses all of them
   Duplex duplex = Duplex::kFull;
+  Framing framing = {};
 };
 
 struct TopologySpec {
@@ -66,15 +77,16 @@ struct TopologySpec {
 
 // One capacity that concurrent copies share: a direction of a link, a shared link, a limited switch, a device's adding.
 struct Resource {
-  std::string name;  // "gpu0>switch", "gpu0-gpu1", "switch", "gpu0 reduce"
-  double bandwidth;  // bytes/s
+  std::string name;       // "gpu0>switch", "gpu0-gpu1", "switch", "gpu0 reduce"
+  double bandwidth;       // bytes/s of what is copied
+  double wire_bytes = 1;  // for each of these bytes
 };
 
 struct Route {
   std::vector<int> resources;  // in the order in which data meets them
   std::vector<int> vertices;   // from source to target; device numbers, then switches
   int64_t latency_ps = 0;      // of all links together
-  double bandwidth = 0;        // of the slowest resource
+  double bandwidth = 0;        // of the slowest resource, in bytes/s of what is copied
 
   bool direct() const noexcept { return vertices.size() == 2; }
 };

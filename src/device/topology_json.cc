@@ -122,19 +122,36 @@ Json device_json(const DeviceSpec& device) {
 
 LinkSpec read_link(const Json& json, size_t index) {
   const std::string where = fmt::format("link {}", index);
-  const Fields fields(json, where, {"between", "bandwidth", "latency", "lanes", "duplex"});
+  const Fields fields(json, where, {"between", "bandwidth", "latency", "lanes", "duplex", "frame"});
   const Json& ends = fields.list("between", false);
   require(ends.size() == 2 && ends[0].is_string() && ends[1].is_string(),
           "'between' of {} must be two names, as in [\"gpu0\", \"switch\"]", where);
   const std::string duplex = fields.text("duplex", kFullName);
   require(duplex == kFullName || duplex == kSharedName, "'duplex' of {} must be '{}' or '{}', got '{}'", where,
           kFullName, kSharedName, duplex);
+  Framing framing;
+  if (const Json* frame = fields.optional("frame")) {
+    const Fields one(*frame, fmt::format("'frame' of {}", where), {"payload", "overhead"});
+    framing = {one.number("payload"), one.number("overhead")};
+  }
   return {.from = ends[0].get<std::string>(),
           .to = ends[1].get<std::string>(),
           .bandwidth = fields.number("bandwidth"),
           .latency = fields.number("latency", 0),
           .lanes = fields.count("lanes", 1),
-          .duplex = duplex == kFullName ? Duplex::kFull : Duplex::kShared};
+          .duplex = duplex == kFullName ? Duplex::kFull : Duplex::kShared,
+          .framing = framing};
+}
+
+Json link_json(const LinkSpec& link) {
+  Json json = {{"between", {link.from, link.to}},
+               {"bandwidth", link.bandwidth},
+               {"latency", link.latency},
+               {"lanes", link.lanes},
+               {"duplex", link.duplex == Duplex::kFull ? kFullName : kSharedName}};
+  if (link.framing != Framing{})
+    json["frame"] = {{"payload", link.framing.payload}, {"overhead", link.framing.overhead}};
+  return json;
 }
 
 }  // namespace
@@ -168,12 +185,7 @@ std::string write_topology(const TopologySpec& spec) {
     json["switches"].push_back({{"name", one.name}});
     if (one.bandwidth != kUnlimited) json["switches"].back()["bandwidth"] = one.bandwidth;
   }
-  for (const LinkSpec& link : spec.links)
-    json["links"].push_back({{"between", {link.from, link.to}},
-                             {"bandwidth", link.bandwidth},
-                             {"latency", link.latency},
-                             {"lanes", link.lanes},
-                             {"duplex", link.duplex == Duplex::kFull ? kFullName : kSharedName}});
+  for (const LinkSpec& link : spec.links) json["links"].push_back(link_json(link));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -6,7 +6,7 @@ namespace headrace::distributed {
 namespace {
 
 // Of frames that hold more than one message.
-constexpr size_t kMostBytes = size_t{8} << 20;
+constexpr size_t kMostBytes = size_t{1} << 20;
 constexpr int kMostMessages = 256;
 // So many places wait for another reason to write.
 constexpr size_t kMostReleased = 32;

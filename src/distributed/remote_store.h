@@ -83,6 +83,9 @@ class RemoteStore final : public kvstore::KVStore {
   void exchange_inits(std::span<const kvstore::Item> items, bool replaces);
   // --- remote_transfers.cc: arrays on their way ---
   NDArray summed(const kvstore::Part& part) const;
+  std::vector<kvstore::Part> parts_to_push(std::span<const kvstore::Item> items);
+  void push_parts(std::span<const kvstore::Part> parts, int priority);
+  void pull_parts(std::span<const kvstore::Part> parts, int priority);
   Request push_request(const kvstore::Part& part, Remote& remote);
   void push_dense(const kvstore::Part& part, NDArray value, int priority);
   void push_rows(const kvstore::Part& part);

@@ -25,6 +25,7 @@ namespace {
 
 constexpr double kNsPerByte = 0.2;                           // of copying elements
 constexpr size_t kMostTogether = 2 * kvstore::kBucketBytes;  // of arrays that one task receives
+constexpr size_t kExchanged = kvstore::kBucketBytes / 2;     // of arrays that are sent before their sums are asked for
 
 }  // namespace
 
@@ -129,13 +130,16 @@ void RemoteStore::push_rows(const Part& part) {
   ++remote.pushes;
 }
 
-void RemoteStore::push(std::span<const Item> items, int priority) {
-  session_.raise_failure();
+std::vector<Part> RemoteStore::parts_to_push(std::span<const Item> items) {
   std::vector<Part> parts = entries_.parts_of("push", items);
   for (const Part& part : parts)
     check(!compression_ || part.entry().dtype == DType::kFloat32, ErrorKind::kType,
           "kvstore push: key {}: gradient compression is for float32, got {}", to_string(part.key()),
           dtype_name(part.entry().dtype));
+  return parts;
+}
+
+void RemoteStore::push_parts(std::span<const Part> parts, int priority) {
   const PriorityScope scope(Priority::kHigh, priority);
   for (const Part& part : parts) {
     const auto is_dense = [](const NDArray& array) { return array.storage_kind() == StorageKind::kDense; };
@@ -146,10 +150,16 @@ void RemoteStore::push(std::span<const Item> items, int priority) {
   }
 }
 
+void RemoteStore::push(std::span<const Item> items, int priority) {
+  session_.raise_failure();
+  push_parts(parts_to_push(items), priority);
+}
+
 // --- pull ------------------------------------------------------------------------------------------------------------
 
-// A task that asks the servers for arrays and waits for them. Servers answer when others have pushed, so such tasks
-// wait for pushes alone, and these for nobody.
+// Two tasks: one asks the servers for arrays, behind the pushes of these and before later ones, so that sums come while
+// others are sent; one waits for them. Servers answer when others have pushed, so it waits for pushes alone, and these
+// for nobody.
 struct RemoteStore::Receiving {
   struct Landing {
     NDArray array;  // packed, in host memory
@@ -161,9 +171,17 @@ struct RemoteStore::Receiving {
   std::vector<std::shared_ptr<Var>> orders = {};
   std::vector<Landing> landings = {};
   std::vector<Session::Call> calls = {};  // of the shards of all landings, in order
+  std::shared_ptr<Var> asking = std::make_shared<Var>();
+  kvstore::Key first = {};
+  std::shared_ptr<Session::Answers> answers = {};
 
-  void operator()() {
-    if (!exchange()) return;
+  void ask() {
+    if (!calls.empty()) first = key_of(calls[0].request.pull().place().key());
+    answers = session.ask("pull", calls);
+  }
+
+  void take() {
+    if (!await()) return;
     std::span<const Session::Call> left = calls;
     for (const Landing& landing : landings) {
       land(landing.array, left.first(landing.shards));
@@ -171,15 +189,14 @@ struct RemoteStore::Receiving {
     }
   }
 
-  bool exchange() {
-    const kvstore::Key first = calls.empty() ? kvstore::Key() : key_of(calls[0].request.pull().place().key());
+  bool await() {
     const LongWait told([&] {
       return fmt::format(
           "kvstore pull: {} waits until all workers have pushed key {} as often as it has; one may be at a barrier, in "
           "another part of the program, or have no more data (Trainer.join)",
           name_of_worker(session), to_string(first));
     });
-    return session.exchange("pull", calls);
+    return session.await("pull", *answers, calls);
   }
 
   static void land(const NDArray& array, std::span<const Session::Call> shards) {
@@ -202,8 +219,8 @@ struct RemoteStore::Receiving {
 
 // Into the first array of each part, where that is as what is stored.
 void RemoteStore::receive(std::span<const Part> parts, int priority) {
-  Receiving body{session_, session_.announce()};
-  std::vector<Var*> reads, writes;
+  const auto body = std::make_shared<Receiving>(session_, session_.announce());
+  std::vector<Var*> orders, reads, writes;
   for (const Part& part : parts) {
     Remote& remote = remote_of(part);
     const NDArray& out = part.arrays[0];
@@ -211,18 +228,27 @@ void RemoteStore::receive(std::span<const Part> parts, int priority) {
                            out.dtype() == part.entry().dtype && out.is_contiguous();
     const NDArray landing = is_direct ? out : NDArray::empty(out.shape(), part.entry().dtype);
     for (const Shard& shard : remote.shards) {
-      PullRequest& request = *body.calls.emplace_back(Session::Call{.server = shard.server}).request.mutable_pull();
+      PullRequest& request = *body->calls.emplace_back(Session::Call{.server = shard.server}).request.mutable_pull();
       set_place(part.key(), *request.mutable_place());
       request.set_pushes(remote.pushes);
     }
     Storage& storage = *landing.view()->storage();
-    reads.push_back(remote.order.get());
+    orders.push_back(remote.order.get());
     writes.push_back(&storage.var());
     if (!landing.view()->covers_storage()) reads.push_back(&storage.var());  // the rest keeps an earlier error
-    body.orders.push_back(remote.order);
-    body.landings.push_back({landing, remote.shards.size()});
+    body->orders.push_back(remote.order);
+    body->landings.push_back({landing, remote.shards.size()});
   }
-  const std::vector<Receiving::Landing> landings = body.landings;
+  const std::vector<Receiving::Landing> landings = body->landings;
+  Var* const asking = body->asking.get();
+  runtime().engine.push(TaskSpec{.name = "kvstore ask",
+                                 .reads = orders,
+                                 .writes = {&asking, 1},
+                                 .cost_ns = Engine::kInlineCostNs,
+                                 .priority = Priority::kHigh,
+                                 .urgency = priority},
+                        [body] { body->ask(); });
+  reads.push_back(asking);
   runtime().engine.push(TaskSpec{.name = "kvstore receive",
                                  .reads = reads,
                                  .writes = writes,
@@ -230,7 +256,7 @@ void RemoteStore::receive(std::span<const Part> parts, int priority) {
                                  .priority = Priority::kHigh,
                                  .urgency = priority,
                                  .may_block = true},
-                        std::move(body));
+                        [body] { body->take(); });
   for (size_t i = 0; i < parts.size(); ++i)
     for (const NDArray& out : parts[i].arrays)
       if (out.view() != landings[i].array.view()) copy_into(out, landings[i].array);
@@ -250,9 +276,7 @@ NDArray RemoteStore::receive_rows(const Part& part, const std::vector<int64_t>* 
   return array_of(calls[0].reply.value(), calls[0].elements);
 }
 
-void RemoteStore::pull(std::span<const Item> items, int priority) {
-  session_.raise_failure();
-  const std::vector<Part> parts = entries_.parts_of("pull", items);
+void RemoteStore::pull_parts(std::span<const Part> parts, int priority) {
   const PriorityScope scope(Priority::kHigh, priority);
   std::vector<Part> together;
   size_t bytes = 0;
@@ -274,9 +298,29 @@ void RemoteStore::pull(std::span<const Item> items, int priority) {
   receive_them();
 }
 
+void RemoteStore::pull(std::span<const Item> items, int priority) {
+  session_.raise_failure();
+  pull_parts(entries_.parts_of("pull", items), priority);
+}
+
+// Where both name the same keys, a few at a time: the sums of these come while the next are sent.
 void RemoteStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int priority) {
-  push(values, priority);
-  pull(outs, priority);
+  session_.raise_failure();
+  const std::vector<Part> pushed = parts_to_push(values), pulled = entries_.parts_of("pull", outs);
+  const bool are_same = std::ranges::equal(pushed, pulled, {}, &Part::place, &Part::place);
+  size_t begin = 0, bytes = 0;
+  const auto exchange_up_to = [&](size_t end) {
+    push_parts(std::span(pushed).subspan(begin, end - begin), priority);
+    if (are_same) pull_parts(std::span(pulled).subspan(begin, end - begin), priority);
+    begin = end;
+    bytes = 0;
+  };
+  for (size_t i = 0; are_same && i < pushed.size(); ++i) {
+    bytes += kvstore::bytes_of(pushed[i].entry().stored);
+    if (bytes >= kExchanged) exchange_up_to(i + 1);
+  }
+  exchange_up_to(pushed.size());
+  if (!are_same) pull_parts(pulled, priority);
 }
 
 void RemoteStore::row_sparse_pull(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids,

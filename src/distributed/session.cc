@@ -178,21 +178,12 @@ void Session::raise_failure() const {
 
 // --- what is asked for -----------------------------------------------------------------------------------------------
 
-bool Session::exchange(const char* what, std::vector<Call>& calls) {
-  struct Answers {  // of which some may come when nobody waits any more
-    std::vector<grpc::Status> statuses;
-    std::vector<std::pair<Reply, Elements>> replies;
-    size_t missing;
-  };
+std::shared_ptr<Session::Answers> Session::ask(const char* what, std::vector<Call>& calls) {
   for (const Call& call : calls) check_size(what, call.server, call.request, call.load);
   const auto answers = std::make_shared<Answers>();  // guarded by mutex_
   answers->statuses.resize(calls.size());
   answers->replies.resize(calls.size());
   answers->missing = calls.size();
-  {
-    std::lock_guard guard(mutex_);
-    ++awaiting_;
-  }
   for (size_t i = 0; i < calls.size(); ++i)
     links_[calls[i].server]->ask(std::move(calls[i].request), std::move(calls[i].load),
                                  [this, answers, i](const grpc::Status& status, Reply&& reply, Elements&& elements) {
@@ -201,8 +192,13 @@ bool Session::exchange(const char* what, std::vector<Call>& calls) {
                                    answers->replies[i] = {std::move(reply), std::move(elements)};
                                    if (--answers->missing == 0) changed_.notify_all();
                                  });
+  return answers;
+}
+
+bool Session::await(const char* what, Answers& answers, std::vector<Call>& calls) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return answers->missing == 0 || is_ending_; });
+  ++awaiting_;
+  changed_.wait(lock, [&] { return answers.missing == 0 || is_ending_; });
   --awaiting_;
   if (is_ending_) {
     changed_.notify_all();
@@ -210,11 +206,11 @@ bool Session::exchange(const char* what, std::vector<Call>& calls) {
   }
   lock.unlock();
   for (size_t i = 0; i < calls.size(); ++i) {
-    if (!answers->statuses[i].ok()) {
+    if (!answers.statuses[i].ok()) {
       raise_failure();  // what happened before explains more
-      raise_status(answers->statuses[i], fmt::format("kvstore {}: {}", what, name_of(calls[i].server)));
+      raise_status(answers.statuses[i], fmt::format("kvstore {}: {}", what, name_of(calls[i].server)));
     }
-    std::tie(calls[i].reply, calls[i].elements) = std::move(answers->replies[i]);
+    std::tie(calls[i].reply, calls[i].elements) = std::move(answers.replies[i]);
   }
   return true;
 }

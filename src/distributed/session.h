@@ -61,10 +61,19 @@ class Session {
     Reply reply = {};
     Elements elements = {};
   };
-  // Sends all of them and waits for all answers. False: the process is ending, and nobody wants them. Raises what a
-  // server says: ValueError for what is wrong with a request, or too large, RuntimeError for what has gone wrong.
-  // `what` was asked.
-  bool exchange(const char* what, std::vector<Call>& calls);
+  // Of which some may come when nobody waits any more.
+  struct Answers {
+    std::vector<grpc::Status> statuses;
+    std::vector<std::pair<Reply, Elements>> replies;
+    size_t missing;
+  };
+  // Sends all of them, without what they hold from then on. Raises ValueError for one that is too large. `what` is
+  // asked.
+  std::shared_ptr<Answers> ask(const char* what, std::vector<Call>& calls);
+  // Waits for all answers. False: the process is ending, and nobody wants them. Raises what a server says: ValueError
+  // for what is wrong with a request, RuntimeError for what has gone wrong.
+  bool await(const char* what, Answers& answers, std::vector<Call>& calls);
+  bool exchange(const char* what, std::vector<Call>& calls) { return await(what, *ask(what, calls), calls); }
 
  private:
   void fail_with(const std::string& why);                           // the first reason counts

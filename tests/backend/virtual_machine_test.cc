@@ -277,7 +277,7 @@ TEST(VirtualMachine, AGpuHasTheHostOfItsNode) {
   program.copy(kCpu, gpu(1), 16e6, {}, {"x"});
   EXPECT_EQ(program.wait_all(), 1 * kMillisecond);  // inside node 1
   program.copy(gpu(0), gpu(1), 1.25e6, {}, {"x"});
-  EXPECT_EQ(program.wait_all(), 2 * kMillisecond);  // over the network
+  EXPECT_EQ(program.wait_all(), 1 * kMillisecond + kMillisecond * 1538 / 1448);  // in frames, over the network
 }
 
 // A sum of 160 MB over four GPUs: time is bytes through links, as the seeds count it.

@@ -109,6 +109,29 @@ TEST(Topology, SpecsThatMakeNoSense) {
   expect_value_error(spec({{"gpu0", kUnlimited, {1e12, 1e9, -1}}}, {}, {}), "the launch of gpu0 must be from 0");
 }
 
+TEST(Topology, FramesTakeAPartOfTheBandwidth) {
+  LinkSpec link{"gpu0", "gpu1", 1e9, 0, 2};
+  link.framing = {.payload = 3000, .overhead = 1000};
+  const Topology topology({.name = "", .devices = {{"gpu0"}, {"gpu1"}}, .links = {link}});
+  EXPECT_DOUBLE_EQ(topology.route(0, 1).bandwidth, 1.5e9);
+  ASSERT_EQ(topology.resources().size(), 2u);
+  for (const Resource& direction : topology.resources()) EXPECT_DOUBLE_EQ(direction.wire_bytes, 4. / 3);
+}
+
+TEST(Topology, ImpossibleFrames) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const Framing framing : {Framing{0, 1}, Framing{-1, 1}, Framing{1, -1}, Framing{kNan, 1}, Framing{1, kNan},
+                                Framing{2e9, 1}, Framing{1, 2e9}}) {
+    LinkSpec link{"gpu0", "gpu1", 1e9};
+    link.framing = framing;
+    expect_value_error(
+        [&] {
+          Topology({.name = "", .devices = {{"gpu0"}, {"gpu1"}}, .links = {link}});
+        },
+        "a frame of link gpu0-gpu1 must have from 1");
+  }
+}
+
 TEST(Topology, UnknownDevicesAreAnsweredWithTheKnownOnes) {
   expect_value_error([] { loaded("pcie4")->find_device("gpu9"); }, "no device 'gpu9'; it has cpu0, gpu0, gpu1");
   expect_value_error([] { loaded("pcie4")->find_device("switch"); }, "no device 'switch'");
@@ -176,10 +199,11 @@ TEST(Presets, EthernetJoinsNodes) {
   EXPECT_EQ(topology->name(), "ethernet:3x100x2");
   EXPECT_EQ(topology->gpus().size(), 6u);
   EXPECT_EQ(topology->hosts().size(), 3u);
-  EXPECT_EQ(route_between(*topology, "node0/gpu0", "node2/gpu1").bandwidth, 12.5e9);
+  const double payload = 1448 / 1538.;  // of a frame, what is no header or gap
+  EXPECT_DOUBLE_EQ(route_between(*topology, "node0/gpu0", "node2/gpu1").bandwidth, payload * 12.5e9);
   EXPECT_EQ(route_between(*topology, "node0/gpu0", "node0/gpu1").bandwidth, 16e9);
   EXPECT_EQ(loaded("ethernet:8x10")->gpus().size(), 8u);
-  EXPECT_EQ(route_between(*loaded("ethernet:2x2.5"), "node0/cpu0", "node1/cpu0").bandwidth, 2.5e9 / 8);
+  EXPECT_DOUBLE_EQ(route_between(*loaded("ethernet:2x2.5"), "node0/cpu0", "node1/cpu0").bandwidth, payload * 2.5e9 / 8);
 }
 
 TEST(Presets, ImpossibleEthernets) {
@@ -233,10 +257,12 @@ TEST(TopologyFile, ReadsWhatItWrites) {
   const TopologySpec spec{"all \"fields\"",
                           {{"gpu0", 5e11, {1e13, 9e11, 2e-6}}, {"gpu1", kUnlimited, {.bandwidth = 1e11}}},
                           {{"s", 3e10}},
-                          {{"gpu0", "s", 1e9, 1e-6, 2, Duplex::kShared}, {"s", "gpu1", 2e9}}};
+                          {{"gpu0", "s", 1e9, 1e-6, 2, Duplex::kShared, {1448, 90}}, {"s", "gpu1", 2e9}}};
   const std::string text = write_topology(spec);
   EXPECT_EQ(write_topology(read_topology(text)), text);
   EXPECT_EQ(read_topology(text).links[0].duplex, Duplex::kShared);
+  EXPECT_EQ(read_topology(text).links[0].framing, spec.links[0].framing);
+  EXPECT_EQ(read_topology(text).links[1].framing, Framing());
   EXPECT_EQ(read_topology(text).devices[0].reduce_bandwidth, 5e11);
   EXPECT_EQ(read_topology(text).devices[0].rates, spec.devices[0].rates);
   EXPECT_EQ(read_topology(text).devices[1].rates, spec.devices[1].rates);
@@ -278,6 +304,10 @@ TEST(TopologyFile, MalformedTexts) {
        "'bandwidth' of link 0 must be a number, got \"16GB\""},
       {R"({"devices": [], "links": [{"between": ["a", "b"], "bandwidth": 1, "lanes": 1.5}]})",
        "'lanes' of link 0 must be a whole number, got 1.5"},
+      {R"({"devices": [], "links": [{"between": ["a", "b"], "bandwidth": 1, "frame": 1538}]})",
+       "'frame' of link 0 must be an object, got 1538"},
+      {R"({"devices": [], "links": [{"between": ["a", "b"], "bandwidth": 1, "frame": {"payload": 1448}}]})",
+       "'frame' of link 0 has no 'overhead'"},
       {R"({"devices": [], "links": [{"between": ["a", "b"], "bandwidth": 1, "duplex": "half"}]})",
        "'duplex' of link 0 must be 'full' or 'shared', got 'half'"},
   };

@@ -206,10 +206,28 @@ def test_options_reach_the_plan(tmp_path):
     answer = json.loads(done.stdout)
     assert answer["devices"] == ["node0/gpu0", "node1/gpu0"] and answer["collective"] == "reduce"
     assert answer["strategies"][0]["sliced"]["slices"] == 2
-    # 1 MB from each worker through links of 1.25 GB/s, half to each server, in two slices of 22 us latency.
-    assert answer["strategies"][0]["sliced"]["seconds"] == pytest.approx(1e6 / 1.25e9 + 2 * 22e-6)
+    # 1 MB in frames from each worker through links of 1.25 GB/s, half to each server, in two slices of 22 us.
+    assert answer["strategies"][0]["sliced"]["seconds"] == pytest.approx(
+        1e6 * 1538 / 1448 / 1.25e9 + 2 * 22e-6
+    )
     names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"}
     assert names == {f"node{w}/gpu0 to node{s}/cpu0" for w in (0, 1) for s in (2, 3)}
+
+
+def test_frames_are_on_the_wire_and_take_time():
+    link = {"between": ["gpu0", "gpu1"], "bandwidth": 1e6}
+    spec = {"devices": [{"name": "gpu0"}, {"name": "gpu1"}], "links": [link]}
+    plain = plan.Topology.from_json(json.dumps(spec))
+    link["frame"] = {"payload": 1000, "overhead": 250}
+    framed = plan.Topology.from_json(json.dumps(spec))
+    runs = [plan.make(topology, 8000, "central").simulate() for topology in (plain, framed)]
+    assert [run.links["gpu1>gpu0"][1] for run in runs] == [8000, 8000]
+    assert [run.wire_bytes for run in runs] == [
+        {"gpu0>gpu1": 8000, "gpu1>gpu0": 8000},
+        {"gpu0>gpu1": 10000, "gpu1>gpu0": 10000},
+    ]
+    assert [run.seconds for run in runs] == [pytest.approx(0.016), pytest.approx(0.02)]
+    assert json.loads(framed.to_json())["links"][0]["frame"] == link["frame"]
 
 
 def test_own_topology(tmp_path):
