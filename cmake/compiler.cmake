@@ -27,15 +27,17 @@ if(MOLD_PROGRAM)
 endif()
 
 # Every target, ours or not, must be built with the same sanitizers. No error is survivable.
+set(headrace_sanitizer_options "")
 if(HEADRACE_SANITIZE)
-  add_compile_options(-fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  set(headrace_sanitizer_options -fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HEADRACE_SANITIZE})
   # AddressSanitizer sees null and wild pointers where they are used; to check every step by which one is computed as well
   # takes up to half of the time that a file needs to compile.
   if(HEADRACE_SANITIZE MATCHES "address")
-    add_compile_options(-fno-sanitize=null,pointer-overflow)
+    list(APPEND headrace_sanitizer_options -fno-sanitize=null,pointer-overflow)
     add_compile_definitions($<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__>)  # g++ says so by itself
   endif()
+  add_compile_options(${headrace_sanitizer_options})
   # The checks that the sanitizers add hide from g++ 12 that variables are set.
   add_compile_options(-Wno-maybe-uninitialized)
 endif()

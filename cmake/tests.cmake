@@ -15,8 +15,9 @@ if(TARGET headrace_cuda)
   target_include_directories(cuda_stand_in SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_include_directories(cuda_stand_in PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(cuda_stand_in PRIVATE headrace_flags Threads::Threads ${CMAKE_DL_LIBS})
+  string(JOIN " " stand_in_flags ${headrace_sanitizer_options})
   target_compile_definitions(cuda_stand_in PRIVATE "STAND_IN_COMPILER=\"${CMAKE_CXX_COMPILER}\""
-    "STAND_IN_FOLDER=\"${PROJECT_SOURCE_DIR}/tests/cuda/stand_in\"")
+    "STAND_IN_FLAGS=\"${stand_in_flags}\"" "STAND_IN_FOLDER=\"${PROJECT_SOURCE_DIR}/tests/cuda/stand_in\"")
   # Its name for the loader: who asks for cuBLASLt once the stand-in is there gets it.
   set_target_properties(cuda_stand_in PROPERTIES NO_SONAME ON)
   target_link_options(cuda_stand_in PRIVATE "-Wl,-soname,libcublasLt.so.13")
@@ -73,6 +74,10 @@ if(TARGET test_cuda)
   set(convolutions "CudaDnn*:*Convolution*")
   add_test(NAME cuda.without_cudnn COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}")
   add_test(NAME cuda.tf32 COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}:*Product*")
+  if(HEADRACE_SANITIZE)  # of the many tests of kernels, which are compiled at run time, those that meet most of them
+    add_test(NAME cuda.operators COMMAND test_cuda --gtest_brief=1 "--gtest_filter=*OperatorsOnCuda*")
+    set_tests_properties(cuda.operators PROPERTIES LABELS fast TIMEOUT 1800)
+  endif()
   set_tests_properties(cuda.without_cudnn PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "HEADRACE_CUDA_DNN=none")
   set_tests_properties(cuda.tf32 PROPERTIES LABELS slow TIMEOUT 900
     ENVIRONMENT "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION=1")

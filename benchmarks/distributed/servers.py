@@ -1,10 +1,11 @@
-"""Stores of several processes on servers beside those of MXNet 1.9.1: two workers, two servers, one machine.
+"""Stores of several processes on servers, on one machine, beside those of MXNet 1.9.1.
 
-    python benchmarks/distributed/servers.py [--rounds 5] [--kind dist_sync] [--replicas 2] [--messages]
+    python benchmarks/distributed/servers.py [--rounds 5] [--kind dist_sync] [-n 2] [-s 2] [--replicas 2]
+                                             [--messages] [--tls]
 
-Both run by turns, so that other work on the machine meets both. 100 arrays of 1 MB are pushed and pulled, and
-one of four numbers. Each server of Headrace is two processes with `--replicas 2`. `--messages` keeps arrays
-out of memory that processes share, as between machines. What gRPC alone does here says
+Both run by turns, so that other work on the machine meets both. Each server of Headrace is two processes with
+`--replicas 2`. `--messages` keeps arrays out of memory that processes share, as between machines; `--tls`
+encrypts, as Headrace does between machines and MXNet cannot. What gRPC alone does here says
 `build/release/benchmarks/grpc_benchmark`.
 """
 
@@ -16,44 +17,112 @@ import socket
 import statistics
 import subprocess
 import sys
+import time
 
 HERE = pathlib.Path(__file__).resolve()
 MXNET = HERE.parents[2] / ".peers/mxnet/bin/python"
-KEYS, ELEMENTS, SMALL = 100, 250_000, 1000
-TIMES = 6  # of all keys; 20 of the small one for each
+
+
+def dense(count, elements, times):
+    """Pushes and pulls so many arrays at a time."""
+
+    def case(mx, store, first):
+        keys = list(range(first, first + count))
+        values, outs = ([mx.nd.ones((elements,)) for _ in keys] for _ in range(2))
+        store.init(keys, values)
+
+        def run():
+            store.push(keys, values)
+            store.pull(keys, out=outs)
+
+        return times, run
+
+    return case
+
+
+def rows(mx, store, first):
+    """Pushes 512 rows of a million, and pulls them."""
+    shape, count = (1_000_000, 16), 512
+    ids = mx.nd.arange(0, shape[0], shape[0] // count)[:count].astype("int64")
+    pushed = mx.nd.sparse.row_sparse_array((mx.nd.ones((count, shape[1])), ids), shape=shape)
+    out = mx.nd.sparse.zeros("row_sparse", shape)
+    store.init(first, mx.nd.ones(shape).tostype("row_sparse"))
+
+    def run():
+        store.push(first, pushed)
+        store.row_sparse_pull(first, out=out, row_ids=ids)
+
+    return 20, run
+
+
+CASES = {
+    "100 x 1 MB": dense(100, 250_000, 6),
+    "one of 64 MB": dense(1, 16_000_000, 10),
+    "four numbers": dense(1, 4, 200),
+    "512 rows of 1,000,000 x 16": rows,
+}
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--kind", default="dist_sync", choices=["dist_sync", "dist_async"])
+    parser.add_argument("-n", "--workers", type=int, default=2)
+    parser.add_argument("-s", "--servers", type=int, default=2)
     parser.add_argument(
         "--replicas", type=int, default=1, help="processes for each of Headrace's servers, 1 or 2"
     )
     parser.add_argument("--messages", action="store_true", help="no memory that processes share")
+    parser.add_argument("--tls", action="store_true", help="what Headrace's processes say is encrypted")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
         return work(options.worker, options.kind)
-    measured = {"headrace": [], "mxnet": []}
+    measured = {"Headrace": [], **({"MXNet": []} if MXNET.exists() else {})}
     for _ in range(options.rounds):
         for framework, times in measured.items():
-            if framework == "headrace" or MXNET.exists():
-                times.append(run_job(framework, options))
-    for number, what in enumerate((f"{KEYS} x 1 MB", "four numbers")):
-        medians = {
-            name: statistics.median(t[number] for t in times) for name, times in measured.items() if times
-        }
-        ratio = (
-            f", MXNet / Headrace {medians['mxnet'] / medians['headrace']:.2f}" if "mxnet" in medians else ""
-        )
-        texts = ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in medians.items())
-        print(f"{options.kind}, push and pull of {what}: {texts}{ratio}")
+            times.append(run_job(framework, options))
+    print(
+        f"| {options.kind}, push and pull of | {' | '.join(measured)} | MXNet / Headrace |\n|---|---|---|---|"
+    )
+    for case in CASES:
+        medians = [statistics.median(one[case] for one in times) for times in measured.values()]
+        ratio = f"{medians[1] / medians[0]:.2f}" if len(medians) > 1 else "-"
+        print(f"| {case} | {' | '.join(f'{1e3 * one:.2f} ms' for one in medians)} | {ratio} |")
     return 0
 
 
 def run_job(framework, options):
-    """(seconds of all keys, seconds of the small one) that worker 0 saw: the medians of a job."""
+    """{case: seconds that worker 0 saw}: the medians of a job."""
+    work = [str(HERE), "--worker", framework, "--kind", options.kind]
+    if framework == "MXNet":
+        outputs = outputs_of_mxnet([str(MXNET), *work], options)
+    else:
+        command = [
+            sys.executable,
+            "-m",
+            "headrace.launch",
+            "-n",
+            str(options.workers),
+            "-s",
+            str(options.servers),
+        ]
+        command += ["--replicas", str(options.replicas), *([] if options.tls else ["--plain"])]
+        shares = {"HEADRACE_SHARED_MEMORY": str(int(not options.messages))}
+        job = subprocess.run(
+            [*command, sys.executable, *work],
+            env={**os.environ, **shares},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=600,
+            check=True,
+        )
+        outputs = [job.stdout]
+    lines = [line for output in outputs for line in output.splitlines() if "{" in line]
+    return json.loads(lines[0][lines[0].index("{") :])
+
+
+def outputs_of_mxnet(command, options):
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
@@ -61,36 +130,20 @@ def run_job(framework, options):
         **os.environ,
         "DMLC_PS_ROOT_URI": "127.0.0.1",
         "DMLC_PS_ROOT_PORT": str(port),
-        "DMLC_NUM_WORKER": "2",
-        "DMLC_NUM_SERVER": "2",
-        "HEADRACE_REPLICAS": str(options.replicas),
-        "HEADRACE_SHARED_MEMORY": "0" if options.messages else "1",
+        "DMLC_NUM_WORKER": str(options.workers),
+        "DMLC_NUM_SERVER": str(options.servers),
     }
-    python = sys.executable if framework == "headrace" else MXNET
-    command = [python, str(HERE), "--worker", framework, "--kind", options.kind]
+    roles = ["scheduler", *["server"] * options.servers, *["worker"] * options.workers]
     processes = [
-        subprocess.Popen(
-            command,
-            env={**environment, "DMLC_ROLE": role, "DMLC_WORKER_ID": str(number)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for role, number in (
-            ("scheduler", 0),
-            *[("server", 0)] * (2 * (options.replicas if framework == "headrace" else 1)),
-            ("worker", 0),
-            ("worker", 1),
-        )
+        subprocess.Popen(command, env={**environment, "DMLC_ROLE": role}, stdout=subprocess.PIPE, text=True)
+        for role in roles
     ]
-    outputs = [process.communicate(timeout=300)[0] for process in processes]
-    return next(json.loads(output) for output in outputs if output)
+    return [process.communicate(timeout=600)[0] for process in processes]
 
 
 def work(framework, kind):
     """What each process of a job runs; servers and schedulers get no further than the import or the store."""
-    import time
-
-    if framework == "mxnet":
+    if framework == "MXNet":
         import mxnet as mx
     else:
         import headrace as mx
@@ -98,24 +151,17 @@ def work(framework, kind):
     store = mx.kv.create(kind)
     if kind == "dist_async":
         store.set_optimizer(mx.optimizer.SGD(learning_rate=0.1))
-    keys = list(range(KEYS))
-    values, outs = ([mx.nd.ones((ELEMENTS,)) for _ in keys] for _ in range(2))
-    value, out = mx.nd.ones((4,)), mx.nd.zeros((4,))
-    store.init(keys, values)
-    store.init(SMALL, value)
-
-    def seconds(times, keys, values, outs):
+    result = {}
+    for number, (name, case) in enumerate(CASES.items()):
+        times, run = case(mx, store, 1000 * number)
         taken = []
         for _ in range(times):
             store._barrier()
             start = time.perf_counter()
-            store.push(keys, values)
-            store.pull(keys, out=outs)
+            run()
             mx.nd.waitall()
             taken.append(time.perf_counter() - start)
-        return statistics.median(taken[1:])
-
-    result = [seconds(TIMES, keys, values, outs), seconds(20 * TIMES, SMALL, value, out)]
+        result[name] = statistics.median(taken[1:])
     store._barrier()
     if store.rank == 0:
         print(json.dumps(result), flush=True)

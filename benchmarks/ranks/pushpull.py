@@ -1,22 +1,18 @@
 """How long ranks need to sum 100 arrays of 1 MB: a store of Headrace beside MPI_Allreduce of the arrays in
-turn.
+turn, and beside PyTorch's gloo, which is given all of them at once.
 
-`python benchmarks/ranks/pushpull.py [-n RANKS...]` starts both by mpirun, one after the other, ROUNDS times,
-and prints the best time of each and their ratio: below 1, Headrace is faster. The best of several is taken
-because other processes of the machine make both slower.
+`python benchmarks/ranks/pushpull.py [-n RANKS...]` prints the best time of each and ratios: below 1, Headrace
+is faster.
 """
 
 import argparse
 import ctypes
-import os
-import pathlib
-import subprocess
-import sys
 import time
 
+from starting import begin_gloo, end_gloo, least_of, ways_there
+
 ARRAYS, ELEMENTS = 100, 1 << 18
-ROUNDS, REPEATS = 3, 5
-PACKAGE = pathlib.Path(__file__).parents[2] / "build/release/python"
+REPEATS = 5
 
 
 def best(run, barrier):
@@ -81,16 +77,24 @@ def raw_mpi():
     return seconds, rank.value
 
 
-WAYS = {"headrace": headrace_store, "mpi": raw_mpi}
+def gloo():
+    """(seconds, rank)"""
+    distributed = begin_gloo()
+    import torch
+
+    gradients = [torch.ones(ELEMENTS) for _ in range(ARRAYS)]
+
+    def run():
+        for work in [distributed.all_reduce(one, async_op=True) for one in gradients]:
+            work.wait()
+
+    seconds, rank = best(run, distributed.barrier), distributed.get_rank()
+    assert (gradients[-1] == float(distributed.get_world_size()) ** REPEATS).all()
+    end_gloo(distributed)
+    return seconds, rank
 
 
-def seconds_of(way, ranks):
-    command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
-    command += ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    command += [sys.executable, __file__, "--way", way]
-    environment = {**os.environ, "PYTHONPATH": os.environ.get("PYTHONPATH", str(PACKAGE))}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return float(done.stdout)
+WAYS = {"headrace": headrace_store, "mpi": raw_mpi, "gloo": gloo}
 
 
 def main():
@@ -103,14 +107,12 @@ def main():
         if rank == 0:
             print(seconds)
         return
-    print("| ranks | Headrace | MPI_Allreduce | ratio |\n|---|---|---|---|")
+    ways = ways_there(WAYS)
+    print(f"| ranks | {' | '.join(ways)} | Headrace / others |")
     for ranks in options.ranks:
-        found = {way: [] for way in WAYS}
-        for _ in range(ROUNDS):
-            for way in WAYS:
-                found[way].append(seconds_of(way, ranks))
-        ours, raw = (min(found[way]) for way in WAYS)
-        print(f"| {ranks} | {1e3 * ours:.0f} ms | {1e3 * raw:.0f} ms | {ours / raw:.2f} |", flush=True)
+        ours, *others = least_of(__file__, ways, ranks).values()
+        times = " | ".join(f"{1e3 * one:.0f} ms" for one in (ours, *others))
+        print(f"| {ranks} | {times} | {', '.join(f'{ours / other:.2f}' for other in others)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -92,8 +92,9 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_MEMORY_WATERMARK", "0", "free pooled bytes below which none return to the system; 0: half the memory"},
      parse_size<&Config::memory_watermark>},
     {{"HEADRACE_MEMORY_GUARD", "0",
-      "1: kernels that touch host memory beyond their arrays end the program, which is slow; see "
-      "docs/adding-an-operator.md"},
+      "1: kernels that touch host memory beyond their arrays end the program, which is slow, and each array of a GPU "
+      "has "
+      "memory of its own, for compute-sanitizer; see docs/adding-an-operator.md"},
      parse_flag<&Config::memory_guard>},
     {{"HEADRACE_FUSION", "1",
       "whether queued and compiled operations are fused into single passes over memory; 0 or 1"},

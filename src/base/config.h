@@ -25,7 +25,7 @@ struct Config {
   int64_t lookahead = 16;          // how many tasks a task may begin before its turn; 0: any number
   int64_t max_pending_bytes = 0;   // host bytes held by queued tasks, likewise; 0: a quarter of the memory
   int64_t memory_watermark = 0;    // free pooled bytes below which nothing returns to the system; 0: half the memory
-  bool memory_guard = false;       // blocks of host memory end at pages that cannot be touched
+  bool memory_guard = false;       // blocks of host memory end at pages that cannot be touched; those of GPUs are apart
   int64_t sim_gpus = 0;            // simulated GPUs; 0: as many as the topology has, none without one
   std::string sim_topology;        // preset or file; empty: every GPU on one PCIe switch
   bool sim_virtual_clock = false;  // a discrete-event clock instead of the real one

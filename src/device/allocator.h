@@ -12,6 +12,13 @@ struct MemoryStats {   // bytes
   int64_t pooled = 0;  // taken from the system, free, kept for reuse
 };
 
+// Under AddressSanitizer every block has memory of its own, so that the sanitizer sees its bounds and its lifetime.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kMemoryIsPooled = false;
+#else
+inline constexpr bool kMemoryIsPooled = true;
+#endif
+
 // Any thread may call any function. Blocks are aligned to 64 bytes at least.
 class Allocator {
  public:

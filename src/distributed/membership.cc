@@ -26,8 +26,7 @@ constexpr Milliseconds kJoinTime{60'000};   // that all may take to start, at le
 constexpr Milliseconds kLongestPause{500};  // a scheduler has little to do for each node
 constexpr Milliseconds kShortPause{250};    // where several are asked in turn
 constexpr Milliseconds kShortGreeting{1000};
-constexpr std::chrono::seconds kLeaveTime{2};
-constexpr std::chrono::seconds kLongLeaveTime{5};  // where another scheduler may have to take over first
+constexpr std::chrono::seconds kLeaveTime{5};  // to say so on a busy machine, or when another scheduler takes over
 
 uint64_t new_token() {
   std::random_device random;
@@ -244,7 +243,7 @@ class Membership::Attending {
 
   // That it cannot be said is not worth an error.
   void leave() {
-    const auto deadline = Clock::now() + (are_several_ ? kLongLeaveTime : kLeaveTime);
+    const auto deadline = Clock::now() + kLeaveTime;
     Leaving leaving;
     leaving.set_token(node_.token());
     while (Clock::now() < deadline) {

@@ -108,6 +108,8 @@ extern "C" __global__ void {}(const headrace::device::{} arguments) {{
 
 std::string bits_name(DType dtype) { return fmt::format("uint{}_t", 8 * item_size(dtype)); }
 
+const char* compute_name(DType dtype) { return dtype == DType::kFloat64 ? "double" : "float"; }
+
 std::string element_name(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:

@@ -103,6 +103,8 @@ const void* copy_to_device(KernelContext& context, std::span<const std::byte> by
 
 // What kernels call elements of a dtype.
 std::string element_name(DType dtype);
+// What kernels compute in that need fractions: double for float64, else float.
+const char* compute_name(DType dtype);
 // Of elements that are only moved: unsigned integers of their size.
 std::string bits_name(DType dtype);
 

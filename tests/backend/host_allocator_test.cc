@@ -64,14 +64,14 @@ TEST(HostAllocator, BlocksAreAlignedAndDisjoint) {
 TEST(HostAllocator, LargeBlocksAreAlignedToHugePages) {
   HostAllocator& allocator = fresh_allocator();
   void* block = allocator.allocate(3 * kMiB);
-  if (kHostMemoryIsPooled) {
+  if (kMemoryIsPooled) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % (2 * kMiB), 0u);
   }
   allocator.release(block, 3 * kMiB);
 }
 
 TEST(HostAllocator, ReleasedBlocksAreUsedAgain) {
-  if (!kHostMemoryIsPooled) GTEST_SKIP() << "no pool under AddressSanitizer";
+  if (!kMemoryIsPooled) GTEST_SKIP() << "no pool under AddressSanitizer";
   HostAllocator& allocator = fresh_allocator();
   for (size_t bytes : {size_t{100}, size_t{5000}, kMiB, 64 * kMiB}) {
     void* first = allocator.allocate(bytes);
@@ -94,7 +94,7 @@ TEST(HostAllocator, StatsAreExact) {
   allocator.release(b, large);
   EXPECT_EQ(allocator.stats().live, 64);
   EXPECT_EQ(allocator.stats().peak, 64 + static_cast<int64_t>(large));
-  if (kHostMemoryIsPooled) {
+  if (kMemoryIsPooled) {
     EXPECT_EQ(allocator.stats().pooled, pooled + static_cast<int64_t>(large));
   }
   allocator.trim();
@@ -126,7 +126,7 @@ TEST(HostAllocator, AbsurdSizesAreRefusedWithAText) {
 
 // Address space is not memory: what is already handed out counts.
 TEST(HostAllocator, TheSumIsBoundedByTheMemory) {
-  if (!kHostMemoryIsPooled) GTEST_SKIP() << "no pool under AddressSanitizer";
+  if (!kMemoryIsPooled) GTEST_SKIP() << "no pool under AddressSanitizer";
   HostAllocator& allocator = fresh_allocator();
   const size_t most = static_cast<size_t>(physical_memory()) / 5 * 2;
   void* a = allocator.allocate(most);

@@ -179,5 +179,19 @@ TEST(CudaDevicesDeathTest, ChildrenHaveNoGpu) {
       ::testing::ExitedWithCode(0), "made by fork\\(\\)");
 }
 
+// An array that is said to have an element more than its memory.
+TEST(CudaDevicesDeathTest, WhatAKernelReadsBeyondItsArraysIsSeen) {
+  if (kMemoryIsPooled) GTEST_SKIP() << "AddressSanitizer alone sees it";
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(
+      {
+        const NDArray there = as_in_context(counted(1001), kGpu0);
+        there.wait_to_read();
+        const NDArray longer(ViewPtr(new View(there.view()->storage_ptr(), there.dtype(), Shape{1002})));
+        plus(longer, longer).wait_to_read();
+      },
+      "AddressSanitizer: use-after-poison");
+}
+
 }  // namespace
 }  // namespace headrace

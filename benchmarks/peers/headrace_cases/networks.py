@@ -142,7 +142,7 @@ def lenet():
     return net
 
 
-def training(net, shape, classes, dtype="float32"):
+def training(net, shape, classes, dtype="float32", kvstore="device"):
     net.initialize()
     x, y = np.random.uniform(size=shape), np.zeros((shape[0],))
     if dtype != "float32":
@@ -152,7 +152,7 @@ def training(net, shape, classes, dtype="float32"):
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     loss_of.hybridize()
     rates = {"learning_rate": 0.01, "momentum": 0.9, "multi_precision": dtype != "float32"}
-    trainer = gluon.Trainer(net.collect_params(), "sgd", rates)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", rates, kvstore=kvstore)
 
     def run():
         with autograd.record():

@@ -58,7 +58,7 @@ void* HostAllocator::allocate(size_t bytes) {
   void* block = nullptr;
   if (is_guarded_) [[unlikely]] {
     block = guarded_allocate(bytes);
-  } else if (!kHostMemoryIsPooled) {
+  } else if (!kMemoryIsPooled) {
     block = std::aligned_alloc(size_class::kGranule, size_class::size(index));
   } else if (bytes <= kSlabLargest) {
     block = slab_allocate(bytes);
@@ -80,7 +80,7 @@ void HostAllocator::release(void* block, size_t bytes) noexcept {
   count(-size);
   if (is_guarded_) [[unlikely]] {
     guarded_release(block, bytes);
-  } else if (!kHostMemoryIsPooled) {
+  } else if (!kMemoryIsPooled) {
     std::free(block);
   } else if (bytes <= kSlabLargest) {
     slab_release(block, bytes);
@@ -137,7 +137,7 @@ void* HostAllocator::carve(size_t bytes) noexcept {
 
 void* HostAllocator::make_room_and_retry(size_t bytes, int index) {
   trim();
-  void* block = kHostMemoryIsPooled && !is_guarded_ ? make_block(index) : nullptr;
+  void* block = kMemoryIsPooled && !is_guarded_ ? make_block(index) : nullptr;
   if (!block) refuse(bytes);
   return block;
 }

@@ -1,7 +1,7 @@
 // Host memory. Blocks up to 1 KiB come from the slabs, up to 1 MiB from arenas, larger ones are regions of their own;
 // arenas and regions are aligned to 2 MiB and ask for huge pages. A released block is kept for the next of its class:
-// fresh pages cost far more than most operations. Any thread may call any function. Under AddressSanitizer every block
-// comes from the system's heap, so that the sanitizer sees its bounds and its lifetime.
+// fresh pages cost far more than most operations. Any thread may call any function. Where memory is not pooled every
+// block comes from the system's heap.
 #pragma once
 
 #include <array>
@@ -14,12 +14,6 @@
 #include "device/size_class.h"
 
 namespace headrace {
-
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kHostMemoryIsPooled = false;
-#else
-inline constexpr bool kHostMemoryIsPooled = true;
-#endif
 
 // There is one per process: host_allocator().
 class HostAllocator final : public Allocator {

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "base/check.h"
+#include "base/config.h"
 #include "device/await_room.h"
 
 namespace headrace {
@@ -25,7 +26,11 @@ size_t aligned_bytes_of(int index) noexcept { return aligned(size_class::size(in
 
 }  // namespace
 
-CudaAllocator::CudaAllocator(CudaDevice& device) : device_(device), pool_(aligned_bytes_of), trace_(device.device()) {}
+CudaAllocator::CudaAllocator(CudaDevice& device)
+    : device_(device),
+      is_pooled_(kMemoryIsPooled && !config().memory_guard),
+      pool_(aligned_bytes_of),
+      trace_(device.device()) {}
 
 CudaAllocator::~CudaAllocator() { trim(); }
 
@@ -34,10 +39,10 @@ void* CudaAllocator::allocate(size_t bytes) {
         to_string(device_.device()), bytes);
   const int index = aligned_class_of(bytes);
   std::unique_lock guard(mutex_);
-  void* block = take(index);
+  void* block = take(index, bytes);
   if (!block)
     await_room(
-        guard, released_, [this] { device_.notify(); }, [&] { return (block = take(index)) != nullptr; });
+        guard, released_, [this] { device_.notify(); }, [&] { return (block = take(index, bytes)) != nullptr; });
   check(block != nullptr, ErrorKind::kMemory,
         "{}: out of memory: {} bytes are needed, {} are in use by this process, and the device has {}. Free arrays, or "
         "take smaller batches.",
@@ -46,13 +51,13 @@ void* CudaAllocator::allocate(size_t bytes) {
 }
 
 // A free block, or a new one; null where the device has no memory for it even without the free ones of other classes.
-void* CudaAllocator::take(int index) {
+void* CudaAllocator::take(int index, size_t bytes) {
   void* block = pool_.take(index);
   if (!block) {
-    block = make_block(index);
+    block = make_block(index, bytes);
     if (!block && pool_.stats().pooled > 0) {
       trim_locked();
-      block = make_block(index);
+      block = make_block(index, bytes);
     }
     if (!block) return nullptr;
     pool_.count_new(index);
@@ -62,17 +67,18 @@ void* CudaAllocator::take(int index) {
   return block;
 }
 
-void* CudaAllocator::make_block(int index) {
-  const size_t bytes = aligned_bytes_of(index);
-  if (bytes > kLargestInSlab) return make_memory(bytes);
+void* CudaAllocator::make_block(int index, size_t bytes) {
+  if (!is_pooled_) return make_memory(std::max<size_t>(bytes, 1));
+  const size_t taken = aligned_bytes_of(index);
+  if (taken > kLargestInSlab) return make_memory(taken);
   for (auto& [start, slab] : slabs_) {
-    if (slab.used + bytes > kSlabBytes) continue;
-    slab.used += bytes;
-    return start + slab.used - bytes;
+    if (slab.used + taken > kSlabBytes) continue;
+    slab.used += taken;
+    return start + slab.used - taken;
   }
   auto* const start = static_cast<char*>(make_memory(kSlabBytes));
   if (!start) return nullptr;
-  slabs_[start] = {.used = bytes};
+  slabs_[start] = {.used = taken};
   return start;
 }
 
@@ -109,6 +115,7 @@ void CudaAllocator::release(void* block, size_t bytes) noexcept {
     const std::lock_guard guard(mutex_);
     if (Slab* const slab = slab_of(block)) --slab->live;
     pool_.keep(index, block);
+    if (!is_pooled_) trim_locked();
     trace_.sample_change(pool_.stats());
   }
   released_.notify_all();

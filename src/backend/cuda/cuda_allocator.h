@@ -1,6 +1,7 @@
 // Memory of one GPU: small blocks lie in slabs, large ones have memory of their own; blocks are kept by size class for
-// reuse. Work is retired before its memory is released, so a block is free when it comes back. Any thread may call any
-// function.
+// reuse. Work is retired before its memory is released, so a block is free when it comes back. Where memory is not
+// pooled, or guarded (HEADRACE_MEMORY_GUARD), each block has memory of its own, no larger than asked for, and goes back
+// at once: what looks at addresses, as compute-sanitizer does, sees its bounds. Any thread may call any function.
 #pragma once
 
 #include <condition_variable>
@@ -38,14 +39,15 @@ class CudaAllocator final : public Allocator {
     int live = 0;     // blocks handed out
   };
 
-  void* take(int index);
-  void* make_block(int index);
+  void* take(int index, size_t bytes);
+  void* make_block(int index, size_t bytes);
   void* make_memory(size_t bytes);
   void free_memory(void* memory) noexcept;
   void trim_locked() noexcept;
   Slab* slab_of(const void* block) noexcept;
 
   CudaDevice& device_;
+  const bool is_pooled_;
   mutable std::mutex mutex_;
   std::condition_variable released_;
   std::map<char*, Slab> slabs_;  // this and what follows: guarded by mutex_

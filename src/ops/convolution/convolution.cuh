@@ -25,6 +25,7 @@ struct ChannelArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
@@ -32,8 +33,8 @@ namespace headrace::device {
 template <class T>
 inline void image_to_columns(const ColumnArguments& a) {
   const int64_t windows = count_of(a.window.out), taps = count_of(a.window.kernel), width = a.channels * taps;
-  const int64_t size = a.images * windows * width, step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+  const int64_t size = a.images * windows * width;
+  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
     const int64_t row = i / width, column = i % width;
     const Place y = place_of(row % windows, a.window.out), tap = place_of(column % taps, a.window.kernel);
     int64_t offset = row / windows * a.strides.first + column / taps * a.strides.channel;
@@ -52,8 +53,7 @@ template <class T, class Sum>
 inline void columns_to_image(const ColumnArguments& a) {
   const int64_t windows = count_of(a.window.out), taps = count_of(a.window.kernel), width = a.channels * taps;
   const int64_t places = count_of(a.window.data), size = a.images * a.channels * places;
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
     const Place x = place_of(i % places, a.window.data);
     const int64_t channel = i / places % a.channels, image = i / places / a.channels;
     Sum sum = a.bias ? numeric_cast<Sum>(static_cast<const T*>(a.bias)[channel]) : Sum{0};
@@ -80,8 +80,7 @@ template <class T>
 inline void add_to_channels(const ChannelArguments& a) {
   auto* const image = static_cast<T*>(a.image);
   const auto* const bias = static_cast<const T*>(a.bias);
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.size; i += step)
+  for (int64_t i = first_of_thread(); i < a.size; i += all_threads())
     image[i] = numeric_cast<T>(numeric_cast<float>(image[i]) + numeric_cast<float>(bias[i / a.inner % a.channels]));
 }
 

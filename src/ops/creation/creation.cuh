@@ -28,21 +28,20 @@ struct TriangleArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
 
 template <class T>
 inline void fill(const FillArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step)
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads())
     static_cast<T*>(a.to)[i] = static_cast<T>(a.bits);
 }
 
 template <class T, class Number>
 inline void fill_progression(const ProgressionArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const int64_t place = i / a.repeat;
     Number value;
     if constexpr (std::is_same_v<Number, double>)
@@ -56,8 +55,7 @@ inline void fill_progression(const ProgressionArguments& a) {
 // T: unsigned integers of the size of the elements.
 template <class T, bool kLower>
 inline void copy_triangle(const TriangleArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const int64_t column = i % a.columns, diagonal = column - i / a.columns % a.rows;
     const bool is_copied = kLower ? diagonal <= a.k : diagonal >= a.k;
     static_cast<T*>(a.to)[i] = is_copied ? static_cast<const T*>(a.from)[a.is_vector ? column : i] : T{0};

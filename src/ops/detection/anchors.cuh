@@ -17,14 +17,14 @@ struct AnchorArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
 
 template <class T>
 inline void fill_anchors(const AnchorArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const int64_t corner = i % 4, box = i / 4 % a.boxes, place = i / 4 / a.boxes;
     const bool is_vertical = corner % 2 == 1;
     const auto cell = static_cast<float>(is_vertical ? place / a.columns : place % a.columns);

@@ -33,6 +33,7 @@ struct DetectionArguments {
 #include <cmath>
 #include <limits>
 
+#include "op/device/grid.cuh"
 #include "op/device/group.cuh"
 #include "ops/detection/box_overlap.h"
 
@@ -56,8 +57,7 @@ inline void decode_box(const DetectionArguments& a, int64_t place, Compute* box)
 
 template <class Compute, class T>
 inline void decode_anchors(const DetectionArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.images * a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.images * a.count; i += all_threads()) {
     const T* const own = static_cast<const T*>(a.probabilities) + i / a.count * a.classes * a.count + i % a.count;
     Compute best = -1;
     int32_t kind = 0;

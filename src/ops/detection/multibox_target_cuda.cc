@@ -64,8 +64,7 @@ void write_targets_cuda(KernelContext& c, const TargetAttrs& attrs) {
   for (size_t k = 0; k < 4; ++k) arguments.variances[k] = static_cast<float>(attrs.variances[k]);
   const auto launch = [&](const char* function) {
     launch_cuda({"ops/detection/multibox_target.cuh",
-                 fmt::format("{}<{}, {}>", function, anchors.dtype == DType::kFloat64 ? "double" : "float",
-                             element_name(anchors.dtype)),
+                 fmt::format("{}<{}, {}>", function, compute_name(anchors.dtype), element_name(anchors.dtype)),
                  "TargetArguments"},
                 {blocks_for(images), device::kTargetThreads}, arguments);
   };

@@ -27,6 +27,7 @@ struct RecordArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 #include "ops/detection/region_places.h"
 
@@ -34,8 +35,7 @@ namespace headrace::device {
 
 template <class Compute, class T>
 inline void pool_regions(const RegionPoolArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const int64_t column = i % a.grid_width, row = i / a.grid_width % a.grid_height;
     const int64_t channel = i / a.grid_width / a.grid_height % a.channels;
     const T* const region = static_cast<const T*>(a.regions) + i / a.grid_width / a.grid_height / a.channels * 5;
@@ -62,8 +62,7 @@ inline void pool_regions(const RegionPoolArguments& a) {
 // The first of equal places adds up all of them.
 template <class Compute, class T>
 inline void add_to_recorded(const RecordArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t s = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; s < a.count; s += step) {
+  for (int64_t s = first_of_thread(); s < a.count; s += all_threads()) {
     const int64_t place = a.places[s];
     if (place < 0 || place >= a.size || (s > 0 && a.places[s - 1] == place)) continue;
     Compute sum = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kRegionHeader = "ops/detection/roi_pooling.cuh";
 
 std::string kernel_of(const char* function, DType dtype) {
-  return fmt::format("{}<{}, {}>", function, dtype == DType::kFloat64 ? "double" : "float", element_name(dtype));
+  return fmt::format("{}<{}, {}>", function, compute_name(dtype), element_name(dtype));
 }
 
 void pool_regions_cuda(KernelContext& c, double scale) {

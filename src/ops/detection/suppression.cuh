@@ -36,6 +36,7 @@ struct PutBackArguments {
 #include <cmath>
 #include <limits>
 
+#include "op/device/grid.cuh"
 #include "op/device/group.cuh"
 
 namespace headrace::device {
@@ -47,8 +48,7 @@ inline Compute number_of(const SuppressionArguments& a, int64_t row, int64_t at)
 
 template <class Compute, class T>
 inline void score_boxes(const SuppressionArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.images * a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.images * a.count; i += all_threads()) {
     const Compute score = number_of<Compute, T>(a, i, a.score_index);
     const bool is_background =
         a.id_index >= 0 && number_of<Compute, T>(a, i, a.id_index) == static_cast<Compute>(a.background_id);
@@ -136,8 +136,7 @@ inline void suppress_boxes(const SuppressionArguments& a) {
 // The last of equal places writes. T: unsigned integers of the size of the elements.
 template <class T>
 inline void put_rows_back(const PutBackArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.rows * a.width; i += step) {
+  for (int64_t i = first_of_thread(); i < a.rows * a.width; i += all_threads()) {
     const int64_t s = i / a.width, j = i % a.width, place = a.places[s];
     if (place < 0 || place >= a.rows || (s + 1 < a.rows && a.places[s + 1] == place)) continue;
     static_cast<T*>(a.to)[place * a.width + j] = static_cast<const T*>(a.from)[a.order[s] * a.width + j];

@@ -26,6 +26,7 @@ struct ResampleArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
@@ -33,8 +34,7 @@ namespace headrace::device {
 // Rows first, as the host does.
 template <class Compute, class T>
 inline void resample(const ResampleArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const int64_t column = i % a.out_width, row = i / a.out_width % a.out_height;
     const T* const image = static_cast<const T*>(a.from) + i / a.out_width / a.out_height * a.in_size;
     Compute sum = 0;

@@ -32,8 +32,7 @@ void resample_cuda(KernelContext& c, const ResampleAttrs& a) {
                                             .out_height = y.shape[last - 1],
                                             .out_width = y.shape[last],
                                             .count = y.size};
-  launch_cuda({"ops/image/resample.cuh",
-               fmt::format("resample<{}, {}>", x.dtype == DType::kFloat64 ? "double" : "float", element_name(x.dtype)),
+  launch_cuda({"ops/image/resample.cuh", fmt::format("resample<{}, {}>", compute_name(x.dtype), element_name(x.dtype)),
                "ResampleArguments"},
               grid_of(y.size), arguments);
 }

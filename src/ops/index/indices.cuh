@@ -33,6 +33,7 @@ struct CheckArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/device/group.cuh"
 
 namespace headrace::device {
@@ -54,9 +55,6 @@ template <class Index, IndexMode kMode>
 inline int64_t position(const IndexArguments& a, int64_t k) {
   return in_range<kMode>(numeric_cast<int64_t>(static_cast<const Index*>(a.indices)[k]), a.length);
 }
-
-inline int64_t first_of_thread() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
-inline int64_t all_threads() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
 
 // to[o, k, :] = from[o, positions[k], :]
 template <class T, class Index, IndexMode kMode>

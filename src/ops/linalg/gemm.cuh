@@ -20,6 +20,7 @@ struct GemmArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
@@ -55,8 +56,8 @@ inline void gemm(const GemmArguments& g) {
   using Sum = typename SumOf<T>::Type;
   const T* const as = static_cast<const T*>(g.a);
   const T* const bs = static_cast<const T*>(g.b);
-  const int64_t count = g.batch * g.m * g.n, step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t place = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; place < count; place += step) {
+  const int64_t count = g.batch * g.m * g.n;
+  for (int64_t place = first_of_thread(); place < count; place += all_threads()) {
     const int64_t column = place % g.n, row = place / g.n % g.m, one = place / g.n / g.m;
     const T* const a = as + one * g.a_batch + row * g.a_row;
     const T* const b = bs + one * g.b_batch + column * g.b_column;

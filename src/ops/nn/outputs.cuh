@@ -28,6 +28,7 @@ struct CountArguments {
 #include <cmath>
 #include <limits>
 
+#include "op/device/grid.cuh"
 #include "op/device/group.cuh"
 
 namespace headrace::device {
@@ -38,8 +39,8 @@ inline void labelled_gradient(const LabelledArguments& a) {
   if (a.counted) scale /= *a.counted < 1 ? 1.0 : *a.counted;
   const auto factor = static_cast<Compute>(scale), smoothing = static_cast<Compute>(a.smoothing);
   const auto others = static_cast<Compute>(a.length > 1 ? a.smoothing / static_cast<double>(a.length - 1) : 0.0);
-  const int64_t size = a.outer * a.length * a.inner, step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+  const int64_t size = a.outer * a.length * a.inner;
+  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
     const int64_t row = i / a.inner / a.length * a.inner + i % a.inner, place = i / a.inner % a.length;
     const auto label = numeric_cast<double>(static_cast<const Label*>(a.labels)[row]);
     const auto y = numeric_cast<Compute>(static_cast<const T*>(a.y)[i]);

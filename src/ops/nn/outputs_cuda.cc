@@ -25,8 +25,8 @@ void labelled_cuda(KernelContext& c, const AxisSpace& space, const LabelledSoftm
                                             space.outer,    space.length, space.inner, loss.scale,
                                             loss.smoothing, loss.ignored, loss.ignores};
   launch_cuda({kHeader,
-               fmt::format("labelled_gradient<{}, {}, {}>", y.dtype == DType::kFloat64 ? "double" : "float",
-                           element_name(y.dtype), element_name(labels.dtype)),
+               fmt::format("labelled_gradient<{}, {}, {}>", compute_name(y.dtype), element_name(y.dtype),
+                           element_name(labels.dtype)),
                "LabelledArguments"},
               grid_of(dx.size), arguments);
 }

@@ -21,6 +21,7 @@ struct SequenceArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
@@ -30,8 +31,7 @@ template <class T, class Length, SequenceWork kWork>
 inline void run_sequences(const SequenceArguments& a) {
   constexpr bool kHasLast = kWork == SequenceWork::kLast || kWork == SequenceWork::kSpread;
   const T* const from = static_cast<const T*>(a.from);
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.size; i += step) {
+  for (int64_t i = first_of_thread(); i < a.size; i += all_threads()) {
     const int64_t place = i / a.item, j = i % a.item;
     const int64_t n = kWork == SequenceWork::kLast ? place : a.by_time ? place % a.batch : place / a.time;
     const int64_t t = kWork == SequenceWork::kLast ? 0 : a.by_time ? place / a.batch : place % a.time;

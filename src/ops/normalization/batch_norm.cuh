@@ -72,6 +72,7 @@ struct BatchGradientArguments {
 #ifdef HEADRACE_DEVICE_CODE
 #include <cmath>
 
+#include "op/device/grid.cuh"
 #include "op/device/group.cuh"
 
 namespace headrace::device {
@@ -194,8 +195,8 @@ inline void batch_statistics(const BatchStatisticsArguments& a) {
 // Calls f(element, channel) for all of them.
 template <class F>
 inline void for_each_element_of(const BatchSpace& s, const F& f) {
-  const int64_t size = s.count * s.channels, step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step)
+  const int64_t size = s.count * s.channels;
+  for (int64_t i = first_of_thread(); i < size; i += all_threads())
     f(i, i / s.inner % s.channels);
 }
 

@@ -65,7 +65,7 @@ class BatchCall {
     space_.parts = std::max<int64_t>(1, (space_.count + space_.of_part - 1) / space_.of_part);
     if (space_.inner == 1 && space_.count > 0 && space_.channels % (kPackBytes / item_size(result.dtype)) == 0)
       packing_.emplace(space_, item_size(result.dtype));
-    compute_ = result.dtype == DType::kFloat64 ? "double" : "float";
+    compute_ = compute_name(result.dtype);
     element_ = element_name(result.dtype);
     parameter_ = element_name(c.output(1).dtype);
   }

@@ -39,6 +39,7 @@ struct GroupNormSumArguments {
 #ifdef HEADRACE_DEVICE_CODE
 #include <cmath>
 
+#include "op/device/grid.cuh"
 #include "op/device/group.cuh"
 
 namespace headrace::device {
@@ -115,8 +116,7 @@ inline void group_norm_gradient(const GroupNormGradientArguments& a) {
 
 template <class Gamma>
 inline void group_norm_sums(const GroupNormSumArguments& a) {
-  for (int64_t group = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; group < a.groups;
-       group += gridDim.x * static_cast<int64_t>(blockDim.x)) {
+  for (int64_t group = first_of_thread(); group < a.groups; group += all_threads()) {
     double dgamma = 0, dbeta = 0;
     for (int64_t plane = group; plane < a.planes; plane += a.groups) {
       dgamma += a.sums[2 * plane];

@@ -13,8 +13,6 @@ namespace {
 
 constexpr const char* kGroupNormHeader = "ops/normalization/group_norm.cuh";
 
-const char* computed_in(DType dtype) { return dtype == DType::kFloat64 ? "double" : "float"; }
-
 void group_norm_cuda(KernelContext& c, const GroupNormCore& a) {
   const Tensor &x = c.input(0), &mean = c.output(1);
   if (mean.size == 0) return;
@@ -30,7 +28,7 @@ void group_norm_cuda(KernelContext& c, const GroupNormCore& a) {
                                              .eps = a.eps};
   const RowWidth width(arguments.length, 1);
   launch_cuda({kGroupNormHeader,
-               fmt::format("group_norm<{}, {}, {}, {}, {}>", computed_in(x.dtype), element_name(x.dtype),
+               fmt::format("group_norm<{}, {}, {}, {}, {}>", compute_name(x.dtype), element_name(x.dtype),
                            element_name(c.input(1).dtype), element_name(c.input(2).dtype), width.threads),
                "GroupNormArguments"},
               width.grid(arguments.planes), arguments);
@@ -53,9 +51,9 @@ void group_norm_gradient_cuda(KernelContext& c) {
                                                        .groups = gamma.size};
     const RowWidth width(arguments.length, 1);
     launch_cuda({kGroupNormHeader,
-                 fmt::format("group_norm_gradient<{}, {}, {}, {}, {}, {}>", computed_in(x.dtype), element_name(x.dtype),
-                             element_name(gamma.dtype), element_name(mean.dtype), element_name(c.input(4).dtype),
-                             width.threads),
+                 fmt::format("group_norm_gradient<{}, {}, {}, {}, {}, {}>", compute_name(x.dtype),
+                             element_name(x.dtype), element_name(gamma.dtype), element_name(mean.dtype),
+                             element_name(c.input(4).dtype), width.threads),
                  "GroupNormGradientArguments"},
                 width.grid(planes), arguments);
   }

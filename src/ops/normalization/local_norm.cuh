@@ -14,14 +14,14 @@ struct WindowSumArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
 
 template <class Compute, class T>
 inline void sum_channel_windows(const WindowSumArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const int64_t channel = i / a.inner % a.channels;
     const int64_t before = channel < a.beside ? channel : a.beside;
     const int64_t after = a.channels - 1 - channel < a.beside ? a.channels - 1 - channel : a.beside;

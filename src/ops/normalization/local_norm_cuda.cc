@@ -15,8 +15,7 @@ void sum_channel_windows_cuda(KernelContext& c, int64_t beside) {
   const AxisSpace space = AxisSpace::along(to.shape, 1);
   const device::WindowSumArguments arguments{from.data, to.data, to.size, space.length, space.inner, beside};
   launch_cuda({"ops/normalization/local_norm.cuh",
-               fmt::format("sum_channel_windows<{}, {}>", to.dtype == DType::kFloat64 ? "double" : "float",
-                           element_name(to.dtype)),
+               fmt::format("sum_channel_windows<{}, {}>", compute_name(to.dtype), element_name(to.dtype)),
                "WindowSumArguments"},
               grid_of(to.size), arguments);
 }

@@ -25,6 +25,7 @@ struct PoolingArguments {
 #ifdef HEADRACE_DEVICE_CODE
 #include <cmath>
 
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
@@ -125,8 +126,7 @@ struct Pooled {
 template <class T, PoolKind kKind, class F>
 inline void for_each_place(const PoolingArguments& a, const int64_t* extents, const ImageStrides& strides, const F& f) {
   const int64_t places = count_of(extents), size = a.images * a.channels * places;
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
     const int64_t channel = i / places % a.channels, image = i / places / a.channels;
     const Pooled<T, kKind> pooled{
         a, static_cast<const T*>(a.data) + image * a.data_strides.first + channel * a.data_strides.channel};
@@ -174,8 +174,7 @@ template <class T>
 inline void pool_places(const PoolingArguments& a) {
   const int64_t* const in = a.window.data;
   const int64_t places = count_of(a.window.out), size = a.images * a.channels * places;
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
     const int64_t channel = i % a.channels, image = i / a.channels / places;
     const Pooled<T, PoolKind::kMax> pooled{
         a, static_cast<const T*>(a.data) + image * a.data_strides.first + channel * a.data_strides.channel};
@@ -190,8 +189,7 @@ template <class T>
 inline void pool_back_to_places(const PoolingArguments& a) {
   const int64_t *const in = a.window.data, *const out = a.window.out;
   const int64_t elements = count_of(in), size = a.images * a.channels * elements;
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+  for (int64_t i = first_of_thread(); i < size; i += all_threads()) {
     const int64_t channel = i % a.channels, image = i / a.channels / elements;
     const auto number = static_cast<int32_t>(i / a.channels % elements);
     const Place x = place_of(number, in);

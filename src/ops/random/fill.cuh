@@ -27,6 +27,7 @@ struct FlagArguments {
 #include <bit>
 #include <cmath>
 
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 #include "ops/random/philox_rounds.h"
 
@@ -60,8 +61,7 @@ constexpr int kPerGroup = 4 * kCounters * 4 / static_cast<int>(sizeof(Real));
 template <class Real, class Out, bool kNormal>
 inline void draw_variates(const VariateArguments& a) {
   const auto offset = static_cast<Real>(a.offset), factor = static_cast<Real>(a.factor);
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const auto place = static_cast<int>(i % kPerGroup<Real>);
     const Words words = words_of(a.key, i / kPerGroup<Real> * kCounters + place % kCounters);
     const int row = place / kCounters;
@@ -77,8 +77,7 @@ inline void draw_variates(const VariateArguments& a) {
 }
 
 inline void draw_flags(const FlagArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const auto place = static_cast<int>(i % kPerGroup<float>);
     const Words words = words_of(a.key, i / kPerGroup<float> * kCounters + place % kCounters);
     static_cast<uint8_t*>(a.to)[i] = static_cast<int64_t>(words.values[place / kCounters] >> 8) < a.limit ? 1 : 0;

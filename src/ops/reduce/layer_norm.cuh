@@ -48,6 +48,7 @@ struct LayerNormSumArguments {
 #include <cmath>
 #include <limits>
 
+#include "op/device/grid.cuh"
 #include "op/device/row.cuh"
 
 namespace headrace::device {
@@ -165,8 +166,7 @@ inline void layer_norm_parts(const LayerNormPartArguments& a) {
 
 template <class Compute, class Parameter>
 inline void layer_norm_sums(const LayerNormSumArguments& a) {
-  for (int64_t column = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; column < a.length;
-       column += gridDim.x * static_cast<int64_t>(blockDim.x)) {
+  for (int64_t column = first_of_thread(); column < a.length; column += all_threads()) {
     Compute dgamma = 0, dbeta = 0;
     for (int64_t part = 0; part < a.count; ++part) {
       const Compute* const sums = static_cast<const Compute*>(a.parts) + 2 * part * a.length;

@@ -16,8 +16,6 @@ constexpr int kColumnThreads = 8;  // to a column of the sums over rows
 constexpr int64_t kRowsOfPart = 256;
 constexpr int64_t kMostParts = 64;
 
-const char* compute_of(DType dtype) { return dtype == DType::kFloat64 ? "double" : "float"; }
-
 void layer_norm_cuda(KernelContext& c, const AxisSpace& space, double eps) {
   const Tensor& x = c.input(0);
   const int64_t rows = space.outer * space.inner;
@@ -36,7 +34,7 @@ void layer_norm_cuda(KernelContext& c, const AxisSpace& space, double eps) {
                                              eps};
   launch_cuda(
       {kHeader,
-       fmt::format("layer_norm<{}, {}, {}, {}, {}, {}>", compute_of(x.dtype), element_name(x.dtype),
+       fmt::format("layer_norm<{}, {}, {}, {}, {}, {}>", compute_name(x.dtype), element_name(x.dtype),
                    element_name(c.input(1).dtype), element_name(c.input(2).dtype), width.threads, width.held(1)),
        "LayerNormArguments"},
       width.grid(rows), arguments);
@@ -44,7 +42,7 @@ void layer_norm_cuda(KernelContext& c, const AxisSpace& space, double eps) {
 
 void parameter_gradients(KernelContext& c, const void* moments, int64_t rows, int64_t length) {
   const Tensor &dy = c.input(0), &x = c.input(1);
-  const char* const compute = compute_of(x.dtype);
+  const char* const compute = compute_name(x.dtype);
   const int64_t wanted = std::clamp<int64_t>(rows / kRowsOfPart, 1, kMostParts);
   const int64_t rows_of_part = std::max<int64_t>(1, (rows + wanted - 1) / wanted);
   const int64_t count = std::max<int64_t>(1, (rows + rows_of_part - 1) / rows_of_part);
@@ -73,11 +71,12 @@ void layer_norm_gradient_cuda(KernelContext& c, double eps) {
     const RowWidth width(length, 1);
     const device::LayerNormGradientArguments arguments{dy.data, x.data, gamma.data, c.output(0).data,
                                                        moments, rows,   length,     eps};
-    launch_cuda({kHeader,
-                 fmt::format("layer_norm_gradient<{}, {}, {}, {}, {}, {}>", compute_of(x.dtype), element_name(dy.dtype),
-                             element_name(x.dtype), element_name(gamma.dtype), width.threads, width.held(2)),
-                 "LayerNormGradientArguments"},
-                width.grid(rows), arguments);
+    launch_cuda(
+        {kHeader,
+         fmt::format("layer_norm_gradient<{}, {}, {}, {}, {}, {}>", compute_name(x.dtype), element_name(dy.dtype),
+                     element_name(x.dtype), element_name(gamma.dtype), width.threads, width.held(2)),
+         "LayerNormGradientArguments"},
+        width.grid(rows), arguments);
   }
   if (wants_parameters) parameter_gradients(c, moments, rows, length);
 }

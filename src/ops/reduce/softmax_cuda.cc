@@ -17,7 +17,7 @@ AxisSpace space_of(const KernelContext& c, int64_t axis) {
 }
 
 const char* compute_for(const Tensor& a, const Tensor& b) {
-  return a.dtype == DType::kFloat64 || b.dtype == DType::kFloat64 ? "double" : "float";
+  return compute_name(a.dtype == DType::kFloat64 ? a.dtype : b.dtype);
 }
 
 // `arrays`: those before `lengths`.

@@ -20,6 +20,7 @@ struct PadArguments {
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
+#include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
@@ -27,8 +28,7 @@ namespace headrace::device {
 // T: unsigned integers of the size of the elements.
 template <class T, Border kBorder>
 inline void pad_elements(const PadArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     int64_t rest = i, from = 0, stride = 1;
     bool is_outside = false;
     for (int64_t d = a.dims - 1; d >= 0; --d) {
@@ -58,8 +58,7 @@ inline int64_t next_copy(const PadArguments& a, int64_t d, int64_t wanted, int64
 
 template <class T, class Sum, Border kBorder>
 inline void add_padded(const PadArguments& a) {
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     int64_t wanted[PadArguments::kMostDims], at[PadArguments::kMostDims];
     int64_t rest = i;
     for (int64_t d = a.dims - 1; d >= 0; --d) {

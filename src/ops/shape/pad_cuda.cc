@@ -55,8 +55,8 @@ void pad_elements_cuda(KernelContext& c, const Shape& width, Border border, doub
 void add_padded_cuda(KernelContext& c, const Shape& width, Border border) {
   const Tensor& to = c.output(0);
   if (to.size == 0) return;
-  launch_pad(fmt::format("add_padded<{}, {}", element_name(to.dtype), to.dtype == DType::kFloat64 ? "double" : "float"),
-             border, pad_arguments(c, to.shape, width));
+  launch_pad(fmt::format("add_padded<{}, {}", element_name(to.dtype), compute_name(to.dtype)), border,
+             pad_arguments(c, to.shape, width));
 }
 
 }  // namespace

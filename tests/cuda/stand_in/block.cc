@@ -1,5 +1,6 @@
 #include "tests/cuda/stand_in/block.h"
 
+#include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -16,8 +17,14 @@
 namespace stand_in {
 namespace {
 
-constexpr size_t kStackBytes = 256 << 10;
+constexpr size_t kStackBytes = 1 << 20;  // of which only what is touched is there
 constexpr unsigned kWarp = 32;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
 
 // A stack of its own, on which threads of blocks run one after the other until one has to wait.
 struct Fiber {
@@ -32,13 +39,19 @@ struct Fiber {
   ucontext_t context = {};
 };
 
+// The stack that a thread of the host came from, as AddressSanitizer knows it.
+struct HostStack {
+  const void* bottom = nullptr;
+  size_t bytes = 0;
+};
+
 class Fibers final : public Threads {
  public:
   void wait(Barrier barrier) override {
     Thread& self = threads_[current_];
     self.state = barrier == Barrier::kBlock ? State::kAtBlock : State::kAtWarp;
     self.fiber = running_;
-    ::swapcontext(&running_->context, &scheduler_);
+    leave(true);
   }
 
   void run(unsigned count, void (*body)(void*, unsigned), void* data) override {
@@ -66,7 +79,11 @@ class Fibers final : public Threads {
     Fiber* fiber = nullptr;
   };
 
-  static void enter() { current_fibers()->work(); }
+  static void enter() {
+    if (kIsSanitized)
+      __sanitizer_finish_switch_fiber(nullptr, &current_fibers()->host_.bottom, &current_fibers()->host_.bytes);
+    current_fibers()->work();
+  }
   static Fibers*& current_fibers() {
     thread_local Fibers* fibers = nullptr;
     return fibers;
@@ -82,7 +99,23 @@ class Fibers final : public Threads {
       current_ = thread;
     }
     free_.push_back(running_);
+    leave(false);
+  }
+
+  // Back to the host's stack. False: for good.
+  void leave(bool comes_back) {
+    void* own = nullptr;
+    if (kIsSanitized) __sanitizer_start_switch_fiber(comes_back ? &own : nullptr, host_.bottom, host_.bytes);
     ::swapcontext(&running_->context, &scheduler_);
+    if (kIsSanitized) __sanitizer_finish_switch_fiber(own, &host_.bottom, &host_.bytes);
+  }
+
+  // From the host's stack, until the fiber leaves.
+  void run_fiber() {
+    void* own = nullptr;
+    if (kIsSanitized) __sanitizer_start_switch_fiber(&own, running_->stack, kStackBytes);
+    ::swapcontext(&scheduler_, &running_->context);
+    if (kIsSanitized) __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
   }
 
   void start() {
@@ -97,14 +130,14 @@ class Fibers final : public Threads {
     running_->context.uc_link = nullptr;
     current_fibers() = this;
     ::makecontext(&running_->context, enter, 0);
-    ::swapcontext(&scheduler_, &running_->context);
+    run_fiber();
   }
 
   void resume(unsigned thread) {
     current_ = thread;
     threads_[thread].state = State::kRunning;
     running_ = threads_[thread].fiber;
-    ::swapcontext(&scheduler_, &running_->context);
+    run_fiber();
   }
 
   // Threads whose barrier all others have reached: those of whole warps first.
@@ -136,6 +169,7 @@ class Fibers final : public Threads {
   unsigned current_ = 0;
   Fiber* running_ = nullptr;
   ucontext_t scheduler_ = {};
+  HostStack host_;
   std::vector<std::unique_ptr<Fiber>> all_;
   std::vector<Fiber*> free_;
   std::minstd_rand random_;

@@ -16,7 +16,7 @@
 
 namespace fs = std::filesystem;
 
-// STAND_IN_COMPILER and STAND_IN_FOLDER are given by the build.
+// STAND_IN_COMPILER, STAND_IN_FLAGS and STAND_IN_FOLDER are given by the build.
 struct _nvrtcProgram {
   std::string source;
   std::vector<std::pair<std::string, std::string>> headers;
@@ -118,9 +118,9 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
   const fs::path source = folder.path() / "kernel.cc", library = folder.path() / "kernel.so",
                  log = folder.path() / "log";
   write(source, on_host(program->source));
-  const std::string command = std::string(STAND_IN_COMPILER) + " -std=c++20 -O1 -ffp-contract=off -shared -fPIC -I'" +
-                              folder.path().string() + "' -o '" + library.string() + "' '" + source.string() + "' >'" +
-                              log.string() + "' 2>&1";
+  const std::string command =
+      std::string(STAND_IN_COMPILER) + " -std=c++20 -O1 -ffp-contract=off " STAND_IN_FLAGS " -shared -fPIC -I'" +
+      folder.path().string() + "' -o '" + library.string() + "' '" + source.string() + "' >'" + log.string() + "' 2>&1";
   const int status = std::system(command.c_str());
   program->log = contents(log) + '\0';
   if (status != 0) return NVRTC_ERROR_COMPILATION;

@@ -1,5 +1,6 @@
 #include "tests/cuda/stand_in/machine.h"
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -45,9 +46,9 @@ void violation(const char* format, ...) {
 Memory::Memory(size_t bytes)
     : bytes_(bytes), closed_(reserve(bytes, PROT_NONE)), open_(reserve(bytes, PROT_READ | PROT_WRITE)) {}
 
-// First fit.
+// First fit. Between blocks lies memory that AddressSanitizer guards, as it does what is free again.
 CUdeviceptr Memory::allocate(size_t bytes) {
-  const size_t rounded = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t rounded = (bytes + kAlignment) / kAlignment * kAlignment;
   const std::lock_guard guard(mutex_);
   auto place = reinterpret_cast<CUdeviceptr>(closed_);
   for (const auto& [start, block] : blocks_) {
@@ -57,7 +58,10 @@ CUdeviceptr Memory::allocate(size_t bytes) {
   if (place + rounded > reinterpret_cast<CUdeviceptr>(closed_) + bytes_) return 0;
   blocks_[place] = {.bytes = rounded};
   constexpr int kGarbage = 0xff;  // NaN, -1
-  std::memset(open_ + (place - reinterpret_cast<CUdeviceptr>(closed_)), kGarbage, rounded);
+  char* const block = open_ + (place - reinterpret_cast<CUdeviceptr>(closed_));
+  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
+  std::memset(block, kGarbage, bytes);
+  ASAN_POISON_MEMORY_REGION(block + bytes, rounded - bytes);
   return place;
 }
 
@@ -66,6 +70,7 @@ void Memory::release(CUdeviceptr address) {
   const auto block = blocks_.find(address);
   if (block == blocks_.end()) violation("cuMemFree of an address that cuMemAlloc did not give, or a second time");
   if (block->second.uses > 0) violation("cuMemFree of memory that queued work still uses");
+  ASAN_POISON_MEMORY_REGION(open_ + (address - reinterpret_cast<CUdeviceptr>(closed_)), block->second.bytes);
   blocks_.erase(block);
 }
 

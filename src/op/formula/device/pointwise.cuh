@@ -11,6 +11,7 @@
 // and a __global__ function that calls one of the two below.
 #pragma once
 
+#include "op/device/grid.cuh"
 #include "op/device/pack.cuh"
 #include "op/formula/numeric_cast.h"
 
@@ -39,10 +40,8 @@ inline void for_each_number(const F& f) {
 template <class Formula, int kWidth, class A>
 inline void run_packed(const A& a) {
   using Compute = typename Formula::Compute;
-  const int64_t first = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x;
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  const int64_t packs = a.count / kWidth;
-  for (int64_t pack = first; pack < packs; pack += step) {
+  const int64_t first = first_of_thread(), packs = a.count / kWidth;
+  for (int64_t pack = first; pack < packs; pack += all_threads()) {
     Compute values[kWidth][Formula::kOperands];
     for_each_number<0, Formula::kInputs>([&]<int k>() {
       using Element = typename Formula::template Element<k>;
@@ -57,7 +56,7 @@ inline void run_packed(const A& a) {
       static_cast<Pack<Element, kWidth>*>(a.data[k])[pack] = stored;
     });
   }
-  for (int64_t i = packs * kWidth + first; i < a.count; i += step) {
+  for (int64_t i = packs * kWidth + first; i < a.count; i += all_threads()) {
     Compute values[Formula::kOperands];
     for_each_number<0, Formula::kInputs>([&]<int k>() {
       values[k] = numeric_cast<Compute>(static_cast<const typename Formula::template Element<k>*>(a.data[k])[i]);
@@ -74,8 +73,7 @@ inline void run_packed(const A& a) {
 template <class Formula, int kDims, class A>
 inline void run_strided(const A& a) {
   using Compute = typename Formula::Compute;
-  const int64_t step = gridDim.x * static_cast<int64_t>(blockDim.x);
-  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < a.count; i += step) {
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     int64_t offsets[Formula::kOperands] = {};
     int64_t rest = i;
     for (int d = kDims - 1; d >= 0; --d) {

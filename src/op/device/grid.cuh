@@ -1,0 +1,11 @@
+// Loops that the threads of all blocks share: a thread takes its first element, and then every so manieth.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace::device {
+
+inline int64_t first_of_thread() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
+inline int64_t all_threads() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
+
+}  // namespace headrace::device
