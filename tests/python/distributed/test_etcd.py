@@ -1,14 +1,19 @@
 """Jobs with several schedulers, whose state is in an etcd of three processes: any of them may be lost."""
 
+import os
 import pathlib
+import socket
+import subprocess
 import sys
+
+import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from chaos.etcd import needs_etcd
 from chaos.jobs import Fault, Scenario, run
 
-pytestmark = needs_etcd
+SECONDS = 60
 
 
 def one_life(tmp_path, **what):
@@ -19,16 +24,19 @@ def one_life(tmp_path, **what):
     return outcome.output
 
 
+@needs_etcd
 def test_nothing_happens_when_a_process_of_etcd_is_killed(tmp_path):
     output = one_life(tmp_path, seed=21, faults=(Fault("kill", 20, "etcd", 0),))
     assert "it leads" not in output
 
 
+@needs_etcd
 def test_another_scheduler_goes_on(tmp_path):
     output = one_life(tmp_path, seed=22, faults=(Fault("kill", 20, "leader"),))
     assert output.count("it leads from now on") == 1
 
 
+@needs_etcd
 def test_a_scheduler_that_wakes_up_does_not_lead(tmp_path):
     faults = (Fault("stop", 20, "leader"), Fault("wake leader"), Fault("kill", 0, "leader"))
     output = one_life(tmp_path, seed=23, kind="dist_async", replicas=2, faults=faults)
@@ -36,7 +44,62 @@ def test_a_scheduler_that_wakes_up_does_not_lead(tmp_path):
     assert output.count("it leads no more") == 1
 
 
+@needs_etcd
 def test_a_scheduler_and_a_server_are_lost_together(tmp_path):
     faults = (Fault("kill", 30, "leader"), Fault("kill", 30, "server", 0))
     output = one_life(tmp_path, seed=24, kind="dist_async", replicas=2, faults=faults)
     assert "it leads from now on" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--schedulers", "3"], "--schedulers needs --etcd"),
+        (["--mpi", "--etcd", "127.0.0.1:1"], "--etcd is for jobs with schedulers"),
+        (["--etcd", "127.0.0.1:1"], "etcd cannot be reached (127.0.0.1:1: "),
+    ],
+)
+def test_what_the_launcher_refuses(arguments, message):
+    command = [sys.executable, "-m", "headrace.launch", "-n", "1", *arguments, "true"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert ended.returncode != 0 and message in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"HEADRACE_ETCD": ""}, "HEADRACE_SCHEDULERS names 2 schedulers, which need etcd"),
+        ({"HEADRACE_JOB": ""}, "HEADRACE_JOB is missing"),
+        (
+            {"HEADRACE_ETCD": "here"},
+            "HEADRACE_ETCD is a list HOST:PORT,HOST:PORT,... of addresses, got 'here'",
+        ),
+        ({"HEADRACE_ETCD": "10.0.0.1:2379"}, "HEADRACE_ETCD_CERTIFICATES"),
+        ({"HEADRACE_ETCD_CERTIFICATES": "/nowhere"}, "'/nowhere/ca.pem' cannot be read; HEADRACE_ETCD_CERT"),
+        ({"HEADRACE_SCHEDULER": "2"}, "HEADRACE_SCHEDULER is a number from 0 to 1, got '2'"),
+        ({}, "etcd has not answered the scheduler for 1 seconds: 127.0.0.1:1: "),
+    ],
+)
+def test_what_a_scheduler_refuses(changed, message):
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    variables = {
+        "DMLC_ROLE": "scheduler",
+        "DMLC_PS_ROOT_URI": "127.0.0.1",
+        "DMLC_PS_ROOT_PORT": str(port),
+        "DMLC_NUM_WORKER": "1",
+        "DMLC_NUM_SERVER": "1",
+        "HEADRACE_SCHEDULERS": f"127.0.0.1:{port},127.0.0.1:2",
+        "HEADRACE_ETCD": "127.0.0.1:1",
+        "HEADRACE_JOB": "job",
+        "HEADRACE_RETRY_SECONDS": "1",
+        **changed,
+    }
+    ended = subprocess.run(
+        [sys.executable, "-m", "headrace.kvstore"],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert ended.returncode == 1 and message in ended.stderr, ended.stderr
