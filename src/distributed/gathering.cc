@@ -281,7 +281,7 @@ bool Gathering::pass_on(const Seat& seat) {
   return true;
 }
 
-void Gathering::tell_departure(Seat& seat) {
+void Gathering::tell_departure(const Seat& seat) {
   Notice notice;
   Departure& departure = *notice.mutable_departure();
   departure.set_role(seat.node.role());
