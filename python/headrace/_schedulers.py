@@ -5,25 +5,29 @@ import socket
 import sys
 import time
 
-__all__ = ["Schedulers", "addresses_of_schedulers", "reach_etcd"]
+__all__ = ["Schedulers", "addresses_of_schedulers", "ports_of_schedulers", "reach_etcd"]
 
 _MOST_REPLACED = 20
 _SECONDS_TO_REACH = 5
 
 
-def addresses_of_schedulers(host, port, etcd, count):
+def ports_of_schedulers(first, count):
+    """The ports of so many: the first one's, unless that is 0, and others that are free."""
+    return [first, *_free_ports(count - 1)] if first else _free_ports(count)
+
+
+def addresses_of_schedulers(host, ports, etcd):
     """Variables that tell all processes of a job where its schedulers are, on this machine.
 
     `etcd`: addresses of that, or nothing.
     """
-    own = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": str(port or _free_ports(1)[0])}
+    own = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": str(ports[0])}
     if not etcd:
         return own
-    others = _free_ports(count - 1)
     name = f"[{host}]" if ":" in host else host
     return {
         **own,
-        "HEADRACE_SCHEDULERS": ",".join(f"{name}:{one}" for one in (own["DMLC_PS_ROOT_PORT"], *others)),
+        "HEADRACE_SCHEDULERS": ",".join(f"{name}:{port}" for port in ports),
         "HEADRACE_ETCD": etcd,
         "HEADRACE_JOB": secrets.token_hex(8),
     }

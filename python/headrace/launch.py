@@ -27,13 +27,14 @@ from ._elastic import (
 from ._job_folders import certificates_of, checkpoints_of, timelines_of
 from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes, hosts_reached
 from ._rank import add_timeline
-from ._schedulers import Schedulers, addresses_of_schedulers, reach_etcd
+from ._schedulers import Schedulers, addresses_of_schedulers, ports_of_schedulers, reach_etcd
 from ._shell import run_command
 
 __all__ = ["main"]
 
 _SECONDS_TO_TELL = 10  # that others have to say themselves what they lack when a process has failed
 _MOST_REPLACED = 20  # servers of a job that have failed
+_SCHEDULERS = 2  # with --etcd
 _SECONDS_TO_END = 5  # between asking processes to end and ending them
 
 
@@ -80,8 +81,8 @@ def main(arguments):
 def _run(options, cluster):
     with certificates_of(options) as certificates, timelines_of(options) as timelines:
         restarts, present = 0, options
-        if options.elastic and not options.port:
-            options.port = _free_port()  # where others join it, also when it has started again
+        if options.elastic:
+            options.ports = _ports_of(options)  # where others join it, also when it has started again
         nodes = cluster.nodes() if cluster else None
         while True:
             variables = {
@@ -102,6 +103,10 @@ def _run(options, cluster):
                 present = options_of_next(options, cluster, nodes)
 
 
+def _ports_of(options):
+    return ports_of_schedulers(options.port, options.schedulers or _SCHEDULERS if options.etcd else 1)
+
+
 def _is_within(number, bounds):
     least, most = bounds
     return least <= number and (most is None or number <= most)
@@ -118,8 +123,8 @@ def _parser():
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
-        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--etcd ADDRESS] [--restart N] [--elastic [MIN[:MAX]] | "
-        "--join HOST:PORT] "
+        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--etcd ADDRESS] [--restart N] "
+        "[--elastic [MIN[:MAX]] | --join HOST:PORT] "
         "[--checkpoint DIR] [--timeline FILE] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
@@ -190,6 +195,7 @@ def _add_elasticity(parser):
 
 
 def _add_schedulers(parser):
+    parser.set_defaults(ports=None)
     parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
     parser.add_argument(
         "--etcd",
@@ -298,7 +304,7 @@ class Job:
             **os.environ,
             **self._variables,
             **addresses_of_schedulers(
-                self._host_of_scheduler(), options.port, options.etcd, options.schedulers or 2
+                self._host_of_scheduler(), options.ports or _ports_of(options), options.etcd
             ),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
@@ -316,7 +322,9 @@ class Job:
         as_scheduler = {**environment, "DMLC_ROLE": "scheduler"}
         scheduler = ElasticScheduler if options.elastic else Process
         if options.etcd:
-            self._helpers.append(Schedulers(scheduler, options.schedulers or 2, serve, as_scheduler))
+            self._helpers.append(
+                Schedulers(scheduler, options.schedulers or _SCHEDULERS, serve, as_scheduler)
+            )
         else:
             self._helpers.append(scheduler("scheduler", serve, as_scheduler))
         if options.slurm:

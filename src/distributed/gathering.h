@@ -178,7 +178,7 @@ class Gathering {
   std::vector<Notice> log_;               // what all have been told since
   bool has_begun_ = false;
   bool is_asynchronous_ = false;  // as the worker said that came first
-  uint64_t meetings_ = 0;  // barriers that all have come to
+  uint64_t meetings_ = 0;         // barriers that all have come to
   // --- these: not ---
   bool is_over_ = false;
   std::string refusal_;
