@@ -51,6 +51,15 @@ def test_a_scheduler_and_a_server_are_lost_together(tmp_path):
     assert "it leads from now on" in output
 
 
+@needs_etcd
+def test_schedulers_know_of_workers_that_come_and_go(tmp_path):
+    """The second one gives a worker its place; the third goes on with it, unless the job was over before."""
+    faults = (Fault("kill", 20, "leader"), Fault("kill", 45, "worker", 1), Fault("kill", 70, "leader"))
+    output = one_life(tmp_path, seed=25, kind="dist_async", workers=3, steps=20, elastic=True, faults=faults)
+    assert "it leads from now on" in output
+    assert "worker 1 was ended by SIGKILL; another one takes its place" in output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
