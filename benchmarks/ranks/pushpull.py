@@ -5,11 +5,10 @@ turn, and beside PyTorch's gloo, which is given all of them at once.
 is faster.
 """
 
-import argparse
 import ctypes
 import time
 
-from starting import begin_gloo, end_gloo, least_of, ways_there
+from starting import begin_gloo, end_gloo, least_of, options_of, ways_there
 
 ARRAYS, ELEMENTS = 100, 1 << 18
 REPEATS = 5
@@ -98,15 +97,7 @@ WAYS = {"headrace": headrace_store, "mpi": raw_mpi, "gloo": gloo}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", "--ranks", type=int, nargs="+", default=[2, 4])
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)  # of a rank
-    options = parser.parse_args()
-    if options.way:
-        seconds, rank = WAYS[options.way]()
-        if rank == 0:
-            print(seconds)
-        return
+    options = options_of(__doc__, WAYS, nargs="+", default=[2, 4])
     ways = ways_there(WAYS)
     print(f"| ranks | {' | '.join(ways)} | Headrace / others |")
     for ranks in options.ranks:

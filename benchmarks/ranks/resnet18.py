@@ -5,13 +5,12 @@ Headrace over MPI beside PyTorch's DistributedDataParallel over gloo, channels-l
 Headrace is faster.
 """
 
-import argparse
 import pathlib
 import statistics
 import sys
 import time
 
-from starting import begin_gloo, end_gloo, least_of, ways_there
+from starting import begin_gloo, end_gloo, least_of, options_of, ways_there
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
 
@@ -56,15 +55,7 @@ WAYS = {"headrace": headrace_trainer, "gloo": gloo}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("-n", "--ranks", type=int, default=2)
-    parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)  # of a rank
-    options = parser.parse_args()
-    if options.way:
-        seconds, rank = WAYS[options.way]()
-        if rank == 0:
-            print(seconds)
-        return
+    options = options_of(__doc__, WAYS, default=2)
     ours, *others = least_of(__file__, ways_there(WAYS), options.ranks, binding="core").values()
     times = ", ".join(f"{1e3 * one:.0f} ms" for one in (ours, *others))
     ratios = ", ".join(f"{ours / other:.2f}" for other in others)

@@ -1,5 +1,6 @@
 """Ranks of a benchmark: the same program once for each, started by mpirun, with Headrace or with PyTorch."""
 
+import argparse
 import os
 import pathlib
 import socket
@@ -10,6 +11,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "build/release/python"
 TORCH = ROOT / ".peers/torch/bin/python"  # which tools/peers.sh makes
 ROUNDS = 3
+
+
+def options_of(description, ways, **ranks):
+    """The options of a program: `ranks` is what `-n` takes. A rank measures in its way, prints that, and ends."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("-n", "--ranks", type=int, **ranks)
+    parser.add_argument("--way", choices=ways, help=argparse.SUPPRESS)  # of a rank
+    options = parser.parse_args()
+    if options.way:
+        seconds, rank = ways[options.way]()
+        if rank == 0:
+            print(seconds)
+        sys.exit()
+    return options
 
 
 def ways_there(ways):
