@@ -14,7 +14,7 @@ ROUNDS = 3
 
 
 def options_of(description, ways, **ranks):
-    """The options of a program; `ranks` is what `-n` takes. A rank measures in its way, prints it, and ends."""
+    """The options of a program; `ranks` is what `-n` takes. A rank measures in its way, says it, and ends."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("-n", "--ranks", type=int, **ranks)
     parser.add_argument("--way", choices=ways, help=argparse.SUPPRESS)  # of a rank
