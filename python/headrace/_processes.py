@@ -19,6 +19,7 @@ __all__ = [
     "Process",
     "Several",
     "SlurmStep",
+    "SlurmTask",
     "SshProcess",
     "address_for",
     "allocated_nodes",
@@ -136,24 +137,42 @@ class SlurmStep(Several):
     """
 
     def __init__(self, role, count, command, environment):
-        start = [
-            _slurm_command("srun"),
-            "--overlap",  # servers and workers share the cores
-            "--overcommit",
-            "--cpu-bind=none",
-            "--distribution=cyclic",
-            f"--ntasks={count}",
-            f"--nodes={min(count, len(allocated_nodes()))}",
-            "--input=none",
-            "--kill-on-bad-exit=0",  # the others have time to say what they lack
-            "--quit-on-interrupt",
-            "--export=ALL",
-        ]
-        start += [sys.executable, "-I", _RANK, role, "SLURM_PROCID", *command]
+        where = [f"--ntasks={count}", f"--nodes={min(count, len(allocated_nodes()))}"]
+        start = [*_srun(where), *_named(role, "SLURM_PROCID"), *command]
         super().__init__(f"srun of {role}s", start, environment)
 
     def has_failed(self):
         return self._told is not None or super().has_failed()
+
+
+class SlurmTask(SlurmStep):
+    """srun, with one server on the node whose turn it is, so that another one can take its place."""
+
+    def __init__(self, role, number, command, environment):
+        nodes, variable = allocated_nodes(), "HEADRACE_TASK"
+        where = ["--ntasks=1", "--nodes=1", f"--nodelist={nodes[number % len(nodes)]}"]
+        start = [*_srun(where), *_named(role, variable), *command]
+        Several.__init__(self, f"srun of {role} {number}", start, {**environment, variable: str(number)})
+
+
+def _srun(where):
+    return [
+        _slurm_command("srun"),
+        *where,
+        "--overlap",  # servers and workers share the cores
+        "--overcommit",
+        "--cpu-bind=none",
+        "--distribution=cyclic",
+        "--input=none",
+        "--kill-on-bad-exit=0",  # the others have time to say what they lack
+        "--quit-on-interrupt",
+        "--export=ALL",
+    ]
+
+
+def _named(role, variable):
+    """What comes before a command whose lines have its role and its number, which the variable holds."""
+    return [sys.executable, "-I", _RANK, role, variable]
 
 
 class SshProcess(Several):

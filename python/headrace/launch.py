@@ -25,7 +25,16 @@ from ._elastic import (
     with_range,
 )
 from ._job_folders import certificates_of, checkpoints_of, timelines_of
-from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes, hosts_reached
+from ._processes import (
+    MpiRun,
+    Process,
+    SlurmStep,
+    SlurmTask,
+    SshProcess,
+    address_for,
+    allocated_nodes,
+    hosts_reached,
+)
 from ._rank import add_timeline
 from ._schedulers import Schedulers, addresses_of_schedulers, ports_of_schedulers, reach_etcd
 from ._shell import run_command
@@ -265,7 +274,7 @@ class Job:
         self._workers, self._helpers = [], []  # a scheduler is the first helper
         self._told = []  # servers that have failed, of which it was said
         self._replacements = None  # of workers that have failed; None: the job is not elastic
-        self._start_server = None  # function that starts one more, by number; None: Slurm has started them
+        self._start_server = None  # function that starts one more, by number; None: there is none
         self.is_interrupted = False
 
     def run(self):
@@ -328,8 +337,7 @@ class Job:
         else:
             self._helpers.append(scheduler("scheduler", serve, as_scheduler))
         if options.slurm:
-            self._helpers.append(SlurmStep("server", servers * options.replicas, serve, as_server))
-            self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
+            self._start_on_slurm(servers, serve, as_server, as_worker)
             return
         self._start_server = lambda number: self._process("server", number, serve, dict(as_server))
         for number in range(servers * options.replicas):
@@ -343,6 +351,16 @@ class Job:
                 ),
                 MOST_REPLACED if options.restart is None else options.restart,
             )
+
+    def _start_on_slurm(self, servers, serve, as_server, as_worker):
+        """All workers together, and all servers unless others take their places."""
+        options = self._options
+        if options.replicas == 1:
+            self._helpers.append(SlurmStep("server", servers, serve, as_server))
+        else:
+            self._start_server = lambda number: SlurmTask("server", number, serve, as_server)
+            self._helpers += map(self._start_server, range(servers * options.replicas))
+        self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
 
     def _start_joining(self):
         environment = {

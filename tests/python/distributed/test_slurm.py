@@ -71,6 +71,17 @@ def test_a_job_is_started_again(allocation):
     assert out.count("life 0") == out.count("life 1") == 3, out
 
 
+def test_another_server_takes_the_place_of_one_that_is_lost(allocation, tmp_path):
+    """Both primaries are killed twice, the second time those that were backups."""
+    allocation["HEADRACE_HISTORY"] = str(tmp_path)
+    status, out, err = run(allocation, *program("replicas", "mixed", "2"), workers=2, options=["--replicas", "2"])
+    assert status == 0, out + err
+    assert out.count("the backup serves in its place") == err.count("another one takes its place") == 4, out + err
+    steps = map(json.loads, (tmp_path / "log").read_text().splitlines())
+    nodes = [step["nodelist"] for step in steps if step["nodelist"]]
+    assert nodes == ["localhost", "127.0.0.1"] * 4  # in turn
+
+
 def test_servers_end_where_no_worker_makes_a_store(allocation):
     status, out, err = run(allocation, sys.executable, "-c", "print('alone')")
     assert status == 0 and out.count("alone") == 3, out + err
