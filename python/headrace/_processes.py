@@ -146,11 +146,11 @@ class SlurmStep(Several):
 
 
 class SlurmTask(SlurmStep):
-    """srun, with one server on the node whose turn it is, so that another one can take its place."""
+    """srun, with one process on the node whose turn it is, so that another one can take its place."""
 
-    def __init__(self, role, number, command, environment):
+    def __init__(self, role, number, turn, command, environment):
         nodes, variable = allocated_nodes(), "HEADRACE_TASK"
-        where = ["--ntasks=1", "--nodes=1", f"--nodelist={nodes[number % len(nodes)]}"]
+        where = ["--ntasks=1", "--nodes=1", f"--nodelist={nodes[turn % len(nodes)]}"]
         start = [*_srun(where), *_named(role, variable), *command]
         Several.__init__(self, f"srun of {role} {number}", start, {**environment, variable: str(number)})
 

@@ -10,6 +10,7 @@ the status is that of the one that failed first.
 """
 
 import argparse
+import itertools
 import os
 import signal
 import sys
@@ -271,6 +272,7 @@ class Job:
         self._variables = variables
         self._cluster = cluster
         self._nodes = cluster.nodes() if cluster else []
+        self._turns = itertools.count()  # of nodes of Slurm
         self._workers, self._helpers = [], []  # a scheduler is the first helper
         self._told = []  # servers that have failed, of which it was said
         self._replacements = None  # of workers that have failed; None: the job is not elastic
@@ -336,12 +338,14 @@ class Job:
             )
         else:
             self._helpers.append(scheduler("scheduler", serve, as_scheduler))
-        if options.slurm:
-            self._start_on_slurm(servers, serve, as_server, as_worker)
+        if options.slurm and options.replicas == 1:
+            self._helpers.append(SlurmStep("server", servers, serve, as_server))
+        else:
+            self._start_server = lambda number: self._process("server", number, serve, dict(as_server))
+            self._helpers += map(self._start_server, range(servers * options.replicas))
+        if options.slurm and not options.elastic:
+            self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
             return
-        self._start_server = lambda number: self._process("server", number, serve, dict(as_server))
-        for number in range(servers * options.replicas):
-            self._helpers.append(self._start_server(number))
         for number in range(options.num_workers):
             self._workers.append(self._worker(number, {**as_worker, "DMLC_WORKER_ID": str(number)}))
         if options.elastic:
@@ -351,16 +355,6 @@ class Job:
                 ),
                 MOST_REPLACED if options.restart is None else options.restart,
             )
-
-    def _start_on_slurm(self, servers, serve, as_server, as_worker):
-        """All workers together, and all servers unless others take their places."""
-        options = self._options
-        if options.replicas == 1:
-            self._helpers.append(SlurmStep("server", servers, serve, as_server))
-        else:
-            self._start_server = lambda number: SlurmTask("server", number, serve, as_server)
-            self._helpers += map(self._start_server, range(servers * options.replicas))
-        self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
 
     def _start_joining(self):
         environment = {
@@ -394,6 +388,8 @@ class Job:
         return process
 
     def _placed(self, role, number, command, environment):
+        if self._options.slurm:
+            return SlurmTask(role, number, next(self._turns), command, environment)
         hosts = self._options.hosts
         if hosts and environment.get("HEADRACE_JOIN") == "place":  # its machine may be gone, too
             hosts = hosts_reached(hosts) or hosts

@@ -74,12 +74,42 @@ def test_a_job_is_started_again(allocation):
 def test_another_server_takes_the_place_of_one_that_is_lost(allocation, tmp_path):
     """Both primaries are killed twice, the second time those that were backups."""
     allocation["HEADRACE_HISTORY"] = str(tmp_path)
-    status, out, err = run(allocation, *program("replicas", "mixed", "2"), workers=2, options=["--replicas", "2"])
+    status, out, err = run(
+        allocation, *program("replicas", "mixed", "2"), workers=2, options=["--replicas", "2"]
+    )
     assert status == 0, out + err
-    assert out.count("the backup serves in its place") == err.count("another one takes its place") == 4, out + err
+    assert out.count("the backup serves in its place") == err.count("another one takes its place") == 4, (
+        out + err
+    )
     steps = map(json.loads, (tmp_path / "log").read_text().splitlines())
-    nodes = [step["nodelist"] for step in steps if step["nodelist"]]
-    assert nodes == ["localhost", "127.0.0.1"] * 4  # in turn
+    nodes = sorted(step["nodelist"] for step in steps if step["nodelist"])
+    assert nodes == ["127.0.0.1"] * 4 + ["localhost"] * 4  # in turn
+
+
+COME_AND_GO = """
+import os, pathlib, signal, sys, time
+from headrace import kv, nd, optimizer
+
+store = kv.create("dist_async")
+store.set_optimizer(optimizer.SGD(learning_rate=1))
+store.init(0, nd.zeros((3,)))
+if store.rank == 1 and not store.has_joined:
+    os.kill(os.getpid(), signal.SIGKILL)
+has_come = pathlib.Path("has come")
+if store.has_joined:
+    has_come.touch()
+while not has_come.exists():
+    time.sleep(0.02)
+store.barrier()
+print("done", store.rank, store.num_workers, store.has_joined)
+"""
+
+
+def test_another_worker_takes_the_place_of_one_that_is_lost(allocation):
+    status, out, err = run(allocation, sys.executable, "-c", COME_AND_GO, options=["--elastic", "2"])
+    assert status == 0 and "worker 1 was ended by SIGKILL; another one takes its place" in err, out + err
+    done = [f"[worker {rank}] done {rank} 3 {rank == 1}" for rank in range(3)]
+    assert sorted(line for line in out.splitlines() if "done" in line) == done, out + err
 
 
 def test_servers_end_where_no_worker_makes_a_store(allocation):
