@@ -310,7 +310,7 @@ class Membership::Attending {
         const Departure& told = notice.departure();
         const Departed departed{told.role() == WORKER ? Role::kWorker : Role::kServer, static_cast<int>(told.rank()),
                                 told.lost(), told.incarnation()};
-        if (departed.role == Role::kWorker && departed.is_lost) ++lost_workers_;
+        if (departed.role == Role::kWorker && departed.is_lost && !is_open()) ++lost_workers_;  // Crowd says it there
         observer_.departed(departed);
         return;
       }

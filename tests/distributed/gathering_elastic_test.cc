@@ -34,11 +34,11 @@ class ElasticGathering : public testing::Test {
              .silence_ms = 1'000,
              .elastic = elastic,
              .asynchronous = asynchronous},
-        scheduler_([this] { ended_ = reason_of([this] { run_scheduler(job_); }); }),
+        scheduler_(std::async(std::launch::async, [this] { return reason_of([this] { run_scheduler(job_); }); })),
         proxy_(address_of("127.0.0.1", job_.port)) {}
   ~ElasticGathering() override {
     for (auto& worker : workers_) worker.reset();
-    scheduler_.join();
+    if (scheduler_.valid()) scheduler_.wait();
   }
 
   void begin() {
@@ -69,14 +69,13 @@ class ElasticGathering : public testing::Test {
   }
 
   const Job job_;
-  std::string ended_;
   std::mutex mutex_;
   std::string heard_;  // by worker 1; guarded by mutex_
   const Observer ears_ = {.ended = [this](const std::string& why) {
     std::lock_guard guard(mutex_);
     heard_ += why;
   }};
-  std::thread scheduler_;
+  std::future<std::string> scheduler_;  // why it has ended; empty: well
   Proxy proxy_;
   std::unique_ptr<Membership> workers_[3];
 };
@@ -151,7 +150,7 @@ TEST_F(ElasticGathering, AWorkerThatIsSaidToHaveEndedIsNotWaitedForWhenItIsAway)
   proxy_.refuse(true);
   std::unique_ptr<Membership> other;
   await([&] { return (other = join(1))->rank() == 1; });
-  EXPECT_EQ(workers_[0]->workers(), 2);
+  await([&] { return workers_[0]->workers() == 2; });
   proxy_.refuse(false);
   await([&] { return has_heard("worker 1 was given up"); });
 }
@@ -160,8 +159,8 @@ TEST_F(ElasticGathering, ItIsKnownHowManyPlacesThereAre) {
   begin();
   workers_[2] = join();
   workers_[1].reset();  // the part of worker 1 is nobody's, that of worker 2 stays its own
-  await([&] { return workers_[0]->lost_workers() == 0; });
-  EXPECT_EQ(workers_[0]->workers(), 3);
+  await([&] { return workers_[0]->workers() == 3; });
+  EXPECT_EQ(workers_[0]->lost_workers(), 0);
 }
 
 TEST_F(ElasticGathering, WhoComesEarlyIsSeatedBehindTheOthers) {
@@ -189,8 +188,7 @@ TEST_F(TwoAtLeast, FewerEndTheJob) {
   proxy_.refuse(false);
   workers_[0].reset();
   workers_[1].reset();
-  await([&] { return !ended_.empty(); });
-  EXPECT_THAT(ended_, HasSubstr("the job ends: worker 1 was lost"));
+  EXPECT_THAT(scheduler_.get(), HasSubstr("the job ends: worker 1 was lost"));
 }
 
 class Synchronous : public ElasticGathering {

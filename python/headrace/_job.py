@@ -1,0 +1,253 @@
+"""The processes of one job, from their start to their end."""
+
+import itertools
+import os
+import signal
+import sys
+import time
+
+from ._elastic import MOST_REPLACED, ElasticScheduler, Replacements, line_to_join
+from ._processes import (
+    MpiRun,
+    Process,
+    SlurmStep,
+    SlurmTask,
+    SshProcess,
+    address_for,
+    allocated_nodes,
+    hosts_reached,
+)
+from ._rank import add_timeline
+from ._schedulers import Schedulers, addresses_of_schedulers, ports_of_schedulers
+
+__all__ = ["Job", "ports_of"]
+
+_SECONDS_TO_TELL = 10  # that others have to say themselves what they lack when a process has failed
+_MOST_REPLACED = 20  # servers of a job that have failed
+_SCHEDULERS = 2  # with --etcd
+_SECONDS_TO_END = 5  # between asking processes to end and ending them
+
+
+def ports_of(options):
+    """Where the schedulers of a job listen."""
+    return ports_of_schedulers(options.port, options.schedulers or _SCHEDULERS if options.etcd else 1)
+
+
+class Job:
+    """The processes of one job."""
+
+    def __init__(self, options, variables, cluster=None):
+        self._options = options
+        self._variables = variables
+        self._cluster = cluster
+        self._nodes = cluster.nodes() if cluster else []
+        self._turns = itertools.count()  # of nodes of Slurm
+        self._workers, self._helpers = [], []  # a scheduler is the first helper
+        self._told = []  # servers that have failed, of which it was said
+        self._replacements = None  # of workers that have failed; None: the job is not elastic
+        self._start_server = None  # function that starts one more, by number; None: there is none
+        self.is_interrupted = False
+
+    def run(self):
+        previous = signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            self._start()
+            failed = self._await_workers()
+            if failed is None:
+                failed = self._await_helpers()
+            else:
+                _await_ends(self._workers, _SECONDS_TO_TELL)
+        except KeyboardInterrupt:
+            self.is_interrupted, failed = True, None
+        finally:
+            self._end_all(signal.SIGINT if self.is_interrupted else signal.SIGTERM)
+            signal.signal(signal.SIGTERM, previous)
+        if self.is_interrupted:
+            print("headrace.launch: interrupted; all processes were ended", file=sys.stderr)
+            return 128 + signal.SIGINT
+        if failed is not None:
+            status, how = failed.fate()
+            print(f"headrace.launch: {how}", file=sys.stderr)
+            return status
+        return 0
+
+    def _start(self):
+        options = self._options
+        if options.mpi:
+            self._workers.append(MpiRun(options.num_workers, options.command, self._variables))
+            return
+        if options.join:
+            self._start_joining()
+            return
+        servers = options.num_servers or 1
+        environment = {
+            **os.environ,
+            **self._variables,
+            **addresses_of_schedulers(
+                self._host_of_scheduler(), options.ports or ports_of(options), options.etcd
+            ),
+            "DMLC_NUM_WORKER": str(options.num_workers),
+            "DMLC_NUM_SERVER": str(servers),
+            "HEADRACE_REPLICAS": str(options.replicas),
+            "PYTHONUNBUFFERED": "1",
+        }
+        if options.elastic:
+            least, most = options.elastic
+            environment["HEADRACE_ELASTIC"] = f"{least}:{most or ''}"
+            if self._variables["HEADRACE_RESTARTS"] == "0":
+                line = line_to_join(environment, options.command)
+                print(f"headrace.launch: to join: {line}", file=sys.stderr)
+        serve = [sys.executable, "-m", "headrace.kvstore"]
+        as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
+        as_scheduler = {**environment, "DMLC_ROLE": "scheduler"}
+        scheduler = ElasticScheduler if options.elastic else Process
+        if options.etcd:
+            self._helpers.append(
+                Schedulers(scheduler, options.schedulers or _SCHEDULERS, serve, as_scheduler)
+            )
+        else:
+            self._helpers.append(scheduler("scheduler", serve, as_scheduler))
+        if options.slurm and options.replicas == 1:
+            self._helpers.append(SlurmStep("server", servers, serve, as_server))
+        else:
+            self._start_server = lambda number: self._process("server", number, serve, dict(as_server))
+            self._helpers += map(self._start_server, range(servers * options.replicas))
+        if options.slurm and not options.elastic:
+            self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
+            return
+        for number in range(options.num_workers):
+            self._workers.append(self._worker(number, {**as_worker, "DMLC_WORKER_ID": str(number)}))
+        if options.elastic:
+            self._replacements = Replacements(
+                lambda number: self._worker(
+                    number, {**as_worker, "DMLC_WORKER_ID": str(number), "HEADRACE_JOIN": "place"}
+                ),
+                MOST_REPLACED if options.restart is None else options.restart,
+            )
+
+    def _start_joining(self):
+        environment = {
+            **os.environ,
+            **self._variables,
+            **self._options.join,
+            "DMLC_ROLE": "worker",
+            "HEADRACE_JOIN": "any",
+            "PYTHONUNBUFFERED": "1",
+        }
+        for number in range(self._options.num_workers):
+            self._workers.append(self._worker(number, dict(environment)))
+
+    def _worker(self, number, environment):
+        command = self._options.command
+        try:
+            return self._process("worker", number, command, environment)
+        except OSError as error:
+            raise SystemExit(f"headrace.launch: {command[0]} cannot be started: {error}") from None
+
+    def _host_of_scheduler(self):
+        options = self._options
+        if not (options.slurm or options.hosts or options.ray):
+            return "127.0.0.1"
+        places = options.hosts or [node["NodeManagerAddress"] for node in self._nodes]
+        return os.environ.get("DMLC_PS_ROOT_URI") or address_for(places or allocated_nodes())
+
+    def _process(self, role, number, command, environment):
+        process = self._placed(role, number, command, environment)
+        process.number = number
+        return process
+
+    def _placed(self, role, number, command, environment):
+        if self._options.slurm:
+            return SlurmTask(role, number, next(self._turns), command, environment)
+        hosts = self._options.hosts
+        if hosts and environment.get("HEADRACE_JOIN") == "place":  # its machine may be gone, too
+            hosts = hosts_reached(hosts) or hosts
+        if hosts:
+            return SshProcess(hosts[number % len(hosts)], role, number, command, environment)
+        if self._cluster:
+            node = self._nodes[number % len(self._nodes)]
+            return self._cluster.process(node, role, number, command, environment)
+        add_timeline(environment, role, number)
+        return Process(f"{role} {number}", command, environment, may_stop=role != "worker")
+
+    def _await_workers(self):
+        """The first process that fails; None: all workers have ended well."""
+        while True:
+            workers = self._workers
+            are_over = all(worker.status() is not None for worker in workers)
+            failed = self._failed()
+            awaits = self._replacements is not None and self._replacements.are_due()
+            if failed is not None or (are_over and self._workers == workers and not awaits):
+                return failed
+            time.sleep(0.02)
+
+    def _failed(self):
+        """The process whose failure ends the job; None: there is none. Where others go on that of a worker
+        does not: another one takes its place.
+        """
+        of_helpers = _cause(self._needed_helpers())
+        if self._replacements is None or of_helpers is not None:
+            return _cause([*self._workers, *self._needed_helpers()])
+        scheduler = self._helpers[0]
+        if scheduler.is_open and scheduler.status() == 0:  # nobody was left
+            self._workers = self._replacements.without_late(self._workers)
+            return None
+        others = scheduler.others or any(worker.status() is None for worker in self._workers)
+        if scheduler.is_open and others:
+            self._workers = self._replacements.review(self._workers)
+            return None
+        return _cause(self._workers)
+
+    def _needed_helpers(self):
+        """Those whose failure ends the job. That of a server does not where another process may go on in its
+        place; when none does, workers fail.
+        """
+        if self._options.replicas == 1:
+            return self._helpers
+        for one in self._helpers[1:]:
+            if not one.has_failed() or one in self._told:
+                continue
+            self._told.append(one)
+            replaces = self._start_server is not None and len(self._told) <= _MOST_REPLACED
+            how = "another one takes its place" if replaces else "the job goes on without it"
+            print(f"headrace.launch: {one.fate()[1]}; {how}", file=sys.stderr)
+            if replaces:
+                self._helpers.append(self._start_server(len(self._helpers) - 1))
+        return self._helpers[:1]
+
+    def _await_helpers(self):
+        """Servers end by themselves when the workers have, unless no worker has made a store."""
+        while self._options.elastic and self._helpers[0].others and self._helpers[0].status() is None:
+            if (failed := _cause(self._needed_helpers())) is not None:
+                return failed
+            time.sleep(0.02)
+        _await_ends(self._helpers, _SECONDS_TO_END)
+        self._start_server = None
+        return _cause(self._needed_helpers())
+
+    def _end_all(self, number):
+        everybody = [*self._workers, *self._helpers]
+        for one in everybody:
+            if one.status() is None:
+                one.end(number)
+        _await_ends(everybody, _SECONDS_TO_END)
+        for one in everybody:
+            one.end(signal.SIGKILL)  # also what a process has started and left behind
+            one.reap()
+
+
+def _cause(processes):
+    """The one that failed, if any: rather one that was killed than one that may have ended for want of it."""
+    failed = [one for one in processes if one.has_failed()]
+    return next((one for one in failed if one.was_killed()), failed[0] if failed else None)
+
+
+def _await_ends(processes, seconds):
+    """Waits until all of them have ended, at most for so long."""
+    deadline = time.monotonic() + seconds
+    while any(one.status() is None for one in processes) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _interrupt(number, frame):
+    raise KeyboardInterrupt

@@ -1,0 +1,183 @@
+"""What the launcher of jobs is told, and which of it does not go together."""
+
+import argparse
+
+from ._elastic import MOST_REPLACED, range_of, with_range
+
+__all__ = ["options_of"]
+
+
+def options_of(arguments, description):
+    """The options of `python -m headrace.launch`. SystemExit: what is wrong with them."""
+    parser = _parser(description)
+    arguments = with_range(list(arguments), lambda some: parser.parse_args(some).command)
+    options = parser.parse_args(arguments)
+    _check(parser, options)
+    return options
+
+
+def _check(parser, options):
+    if not options.command:
+        parser.error("name a program to run: python -m headrace.launch -n 2 python train.py")
+    if options.mpi and (options.slurm or options.hosts or options.ray):
+        parser.error(
+            "--slurm, --hosts and --ray are for jobs with servers; start ranks by srun or mpirun itself"
+        )
+    if options.mpi and options.replicas > 1:
+        parser.error("--replicas is for jobs with servers; by --mpi there are none")
+    if options.mpi and (options.elastic or options.join):
+        parser.error("--elastic and --join are for jobs with servers; by --mpi there are none")
+    if options.join and (options.elastic or options.slurm):
+        parser.error(
+            "--join is for a job that runs already; --elastic and --slurm are what it was started with"
+        )
+    if options.elastic and not _is_within(options.num_workers, options.elastic):
+        least, most = options.elastic
+        parser.error(f"-n {options.num_workers} is not among the workers of --elastic {least}:{most or ''}")
+    if options.mpi and options.checkpoint is not None:
+        parser.error("--checkpoint is for jobs with servers; by --mpi there are none")
+    if options.mpi and options.etcd:
+        parser.error("--etcd is for jobs with schedulers; by --mpi there are none")
+    if options.schedulers and not options.etcd:
+        parser.error("--schedulers needs --etcd, by which they agree on the one that leads")
+
+
+def _is_within(number, bounds):
+    least, most = bounds
+    return least <= number and (most is None or number <= most)
+
+
+def _parser(description):
+    parser = argparse.ArgumentParser(
+        prog="python -m headrace.launch",
+        description=description,
+        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
+        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--etcd ADDRESS] [--restart N] "
+        "[--elastic [MIN[:MAX]] | --join HOST:PORT] "
+        "[--checkpoint DIR] [--timeline FILE] COMMAND [ARG...]",
+    )
+    parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
+    how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
+    _add_places(parser)
+    _add_elasticity(parser)
+    parser.add_argument(
+        "--replicas",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="processes for each server; with 2 one stands by, and nothing is lost with the other (1)",
+    )
+    _add_schedulers(parser)
+    parser.add_argument(
+        "--restart",
+        type=_at_least(0),
+        metavar="N",
+        help="how often a job that fails starts anew (0), and how many workers an elastic one gets anew "
+        f"({MOST_REPLACED})",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="folder where checkpoints of servers are saved, and where the job goes on from",
+    )
+    parser.add_argument(
+        "--checkpoint-interval",
+        type=_at_least(0),
+        default=300,
+        metavar="S",
+        help="seconds from one checkpoint to the next (300)",
+    )
+    parser.add_argument(
+        "--timeline",
+        metavar="FILE",
+        help="what all processes did when, and their messages: a page, or with the ending .json the data",
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="processes speak without certificates and encryption"
+    )
+    parser.add_argument("--launcher", choices=["local"], default="local", help="where processes run: here")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program of a worker"
+    )
+    return parser
+
+
+def _add_elasticity(parser):
+    """Options of jobs whose workers come and go."""
+    parser.add_argument(
+        "--elastic",
+        type=range_of,
+        metavar="MIN[:MAX]",
+        help="workers may come and go: the job goes on as long as MIN are there (1)",
+    )
+    parser.add_argument(
+        "--join",
+        type=_addresses,
+        metavar="HOST:PORT,...",
+        help="workers for an elastic job that runs already: where its schedulers are",
+    )
+    parser.add_argument(
+        "--certificates", metavar="DIR", help="folder of the certificates of the job, as for --join"
+    )
+
+
+def _add_schedulers(parser):
+    parser.set_defaults(ports=None)
+    parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
+    parser.add_argument(
+        "--etcd",
+        metavar="HOST:PORT,...",
+        help="where etcd serves clients; the job goes on when a scheduler is lost, or machines of etcd",
+    )
+    parser.add_argument(
+        "--schedulers", type=_at_least(1), metavar="N", help="schedulers with --etcd, of which one leads (2)"
+    )
+
+
+def _add_places(parser):
+    """Options that say on which machines processes run; none: on this one."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--slurm", action="store_true", help="servers and workers run on the nodes of this allocation"
+    )
+    where.add_argument(
+        "--hosts", type=_hosts_in, metavar="FILE", help="they run on the machines that it names, one a line"
+    )
+    where.add_argument(
+        "--ray", metavar="ADDRESS", help="they run on the nodes of this cluster of Ray; auto: the one here"
+    )
+
+
+def _hosts_in(path):
+    try:
+        with open(path) as file:
+            hosts = [line.partition("#")[0].strip() for line in file]
+    except OSError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    hosts = [host for host in hosts if host]
+    if not hosts:
+        raise argparse.ArgumentTypeError(f"{path} names no machine")
+    return hosts
+
+
+def _addresses(text):
+    """Variables that tell a process where the schedulers of a job are."""
+    for address in text.split(","):
+        host, separator, port = address.rpartition(":")
+        if not (separator and host and port.isdecimal()):
+            raise argparse.ArgumentTypeError(f"{address!r} is no HOST:PORT of a scheduler")
+    host, _, port = text.partition(",")[0].rpartition(":")
+    own = {"DMLC_PS_ROOT_URI": host, "DMLC_PS_ROOT_PORT": port}
+    return {**own, "HEADRACE_SCHEDULERS": text} if "," in text else own
+
+
+def _at_least(least):
+    def number(text):
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        return value
+
+    return number
