@@ -245,14 +245,18 @@ void Gathering::leave(Listener& stream) {
     if (seat.stream != &stream) continue;
     seat.stream = nullptr;
     seat.away_since = Clock::now();
-    if (is_over_ || seat.is_leaving) give_up(seat);
+    if (!seat.is_gone && (is_over_ || seat.is_leaving)) give_up(seat);
   }
   settle();
 }
 
 void Gathering::expect_end(uint64_t token, grpc::ServerUnaryReactor* reactor) {
   std::lock_guard guard(mutex_);
-  if (const auto known = seats_.find(token); known != seats_.end()) known->second.is_leaving = is_changed_ = true;
+  if (const auto known = seats_.find(token); known != seats_.end() && !known->second.is_gone) {
+    Seat& seat = known->second;
+    seat.is_leaving = is_changed_ = true;
+    if (is_open() && seat.node.role() == WORKER) give_up(seat);  // another one may have its place at once
+  }
   answer(reactor, grpc::Status::OK);
   settle();
 }
