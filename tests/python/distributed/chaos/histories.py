@@ -21,10 +21,8 @@ class Life:
 
     def __init__(self, folder, number):
         self.number = number
-        self.starts, self.ended = (
-            {},
-            [],
-        )  # by (rank, incarnation): its first step; those that came to the last
+        self.starts = {}  # by (rank, incarnation): its first step
+        self.ended = []  # those that came to the last
         for path in folder.glob(f"{number}-*.json"):
             _, rank, process = map(int, path.stem.split("-"))
             worker = rank, _incarnation(folder / "histories" / f"{number}-worker-{process}.history")
