@@ -79,13 +79,11 @@ class Job:
         if options.join:
             self._start_joining()
             return
-        servers = options.num_servers or 1
+        servers, ports = options.num_servers or 1, options.ports or ports_of(options)
         environment = {
             **os.environ,
             **self._variables,
-            **addresses_of_schedulers(
-                self._host_of_scheduler(), options.ports or ports_of(options), options.etcd
-            ),
+            **addresses_of_schedulers(self._host_of_scheduler(), ports, options.etcd),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
             "HEADRACE_REPLICAS": str(options.replicas),
@@ -102,9 +100,7 @@ class Job:
         as_scheduler = {**environment, "DMLC_ROLE": "scheduler"}
         scheduler = ElasticScheduler if options.elastic else Process
         if options.etcd:
-            self._helpers.append(
-                Schedulers(scheduler, options.schedulers or _SCHEDULERS, serve, as_scheduler)
-            )
+            self._helpers.append(Schedulers(scheduler, len(ports), serve, as_scheduler))
         else:
             self._helpers.append(scheduler("scheduler", serve, as_scheduler))
         if options.slurm and options.replicas == 1:
@@ -185,9 +181,9 @@ class Job:
         """The process whose failure ends the job; None: there is none. Where others go on that of a worker
         does not: another one takes its place.
         """
-        of_helpers = _cause(self._needed_helpers())
-        if self._replacements is None or of_helpers is not None:
-            return _cause([*self._workers, *self._needed_helpers()])
+        needed = self._needed_helpers()
+        if self._replacements is None or _cause(needed) is not None:
+            return _cause([*self._workers, *needed])
         scheduler = self._helpers[0]
         if scheduler.is_open and scheduler.status() == 0:  # nobody was left
             self._workers = self._replacements.without_late(self._workers)

@@ -121,8 +121,7 @@ std::string Etcd::trouble() const {
   std::lock_guard guard(mutex_);
   return fmt::format(
       "{}; check that most of its machines run and have space, that HEADRACE_ETCD (--etcd) names the addresses at "
-      "which "
-      "they serve clients, and whether they want certificates (HEADRACE_ETCD_CERTIFICATES)",
+      "which they serve clients, and whether they want certificates (HEADRACE_ETCD_CERTIFICATES)",
       trouble_);
 }
 

@@ -70,8 +70,7 @@ std::string Gathering::reason_against(const Node& node) {
       node.most_workers() != static_cast<uint32_t>(job_.elastic.most))
     return fmt::format(
         "the {} was told of {} to {} workers of an elastic job, the scheduler of {} to {}; HEADRACE_ELASTIC is the "
-        "same "
-        "for all",
+        "same for all",
         name, node.least_workers(), node.most_workers(), job_.elastic.least, job_.elastic.most);
   if (node.heard() > 0)
     return fmt::format("the scheduler is another one than the {} has worked with, and does not know its job", name);

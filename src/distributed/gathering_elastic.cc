@@ -16,8 +16,7 @@ std::string Gathering::reason_against_joining(const Node& node) const {
     return "the scheduler is another one than the worker has worked with, and does not know its job";
   if (has_begun_ && !is_asynchronous_)
     return "the first store of the job is synchronous, and its rounds are of the workers that were there when it "
-           "began; "
-           "start the job again with more of them";
+           "began; start the job again with more of them";
   if (has_begun_ && node.asynchronous() != is_asynchronous_)
     return "the worker makes a synchronous store first, those of the job an asynchronous one; all run the same program";
   if (count(workers_) >= static_cast<size_t>(job_.elastic.most) && !is_left(node))

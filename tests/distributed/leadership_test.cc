@@ -18,8 +18,11 @@ class LeadershipTest : public EtcdTest {
     kept.state.add_seats()->set_address(address);
     return kept;
   }
-  std::function<void()> notes(std::promise<void>& lost) {
-    return [&] { lost.set_value(); };
+  // Until `lost` has a value; something is kept.
+  static void lead(Leadership& leadership, std::promise<void>& lost) {
+    ASSERT_TRUE(leadership.await());
+    leadership.hold([&] { lost.set_value(); });
+    EXPECT_TRUE(leadership.keep(kept(1, "a:1")));
   }
 };
 
@@ -49,10 +52,8 @@ TEST_F(LeadershipTest, AnotherOneGoesOnAndTheFormerKeepsNothing) {
 TEST_F(LeadershipTest, AShortAbsenceOfEtcdChangesNothing) {
   const Job own = job();
   Leadership leadership(own);
-  ASSERT_TRUE(leadership.await());
   std::promise<void> lost;
-  leadership.hold(notes(lost));
-  EXPECT_TRUE(leadership.keep(kept(1, "a:1")));
+  ASSERT_NO_FATAL_FAILURE(lead(leadership, lost));
   kill();
   auto keeping = std::async(std::launch::async, [&] { return leadership.keep(kept(2, "a:1")); });
   EXPECT_NE(keeping.wait_for(milliseconds(300)), std::future_status::ready);
@@ -64,10 +65,8 @@ TEST_F(LeadershipTest, AShortAbsenceOfEtcdChangesNothing) {
 TEST_F(LeadershipTest, ALongAbsenceOfEtcdEndsIt) {
   const Job own = job();
   Leadership leadership(own);
-  ASSERT_TRUE(leadership.await());
   std::promise<void> lost;
-  leadership.hold(notes(lost));
-  EXPECT_TRUE(leadership.keep(kept(1, "a:1")));
+  ASSERT_NO_FATAL_FAILURE(lead(leadership, lost));
   stop(true);
   auto keeping = std::async(std::launch::async, [&] { return leadership.keep(kept(2, "a:1")); });
   lost.get_future().wait();

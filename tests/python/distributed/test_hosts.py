@@ -58,13 +58,15 @@ def test_processes_end_with_the_launcher(tmp_path):
         time.sleep(0.1)
 
 
-def test_a_job_goes_on_with_the_workers_whose_machines_are_left(tmp_path):
-    """Of an elastic job, from its checkpoint; the first of three machines vanishes with worker 0."""
-    options = ["--elastic", "2", "--restart", "1", "--checkpoint", "in", "--checkpoint-interval", "0"]
+def without_a_machine(tmp_path, least):
+    """The outcome of a job that starts again from its checkpoint, as one of three machines is gone."""
+    options = ["--elastic", least, "--restart", "1", "--checkpoint", "in", "--checkpoint-interval", "0"]
     names = "127.0.0.2\n127.0.0.3\n127.0.0.4\n"
-    status, out, err = outcome(
-        start(tmp_path, names, *options, *program("epochs", str(tmp_path), "loader", "3", "9"))
-    )
+    return outcome(start(tmp_path, names, *options, *program("epochs", str(tmp_path), "loader", "3", "9")))
+
+
+def test_a_job_goes_on_with_the_workers_whose_machines_are_left(tmp_path):
+    status, out, err = without_a_machine(tmp_path, "2")
     assert status == 0 and "the job goes on with 2 workers" in err, out + err
     assert "going on from the checkpoint" in out
     for rank in range(2):
@@ -74,11 +76,7 @@ def test_a_job_goes_on_with_the_workers_whose_machines_are_left(tmp_path):
 
 
 def test_too_few_machines_end_the_job(tmp_path):
-    options = ["--elastic", "3", "--restart", "1", "--checkpoint", "in", "--checkpoint-interval", "0"]
-    names = "127.0.0.2\n127.0.0.3\n127.0.0.4\n"
-    status, out, err = outcome(
-        start(tmp_path, names, *options, *program("epochs", str(tmp_path), "loader", "3", "9"))
-    )
+    status, out, err = without_a_machine(tmp_path, "3")
     assert status == 1 and "of 3 machines 2 are left, with 2 of at least 3 workers" in err, out + err
 
 
