@@ -60,7 +60,9 @@ bool Etcd::ask(const Attempt& attempt, Clock::time_point deadline) {
     check(may_pass(status.error_code()), ErrorKind::kRuntime,
           "distributed: etcd at {} refuses what it is asked for: {}", address, status.error_message());
     lock.lock();
-    trouble_ = fmt::format("{}: {}", address, status.error_message());
+    // The rest of the time may be too short for any answer.
+    const bool is_cut_short = left < kAttemptTime && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+    if (tried == 1 || !is_cut_short) trouble_ = fmt::format("{}: {}", address, status.error_message());
     if (line_ == line) {
       present_ = (present_ + 1) % addresses_.size();
       line_ = open(addresses_[present_]);
