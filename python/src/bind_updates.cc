@@ -126,7 +126,7 @@ void bind_updates(nb::module_& m) {
           nb::arg("name"), nb::arg("tensors"))
       .def(
           "__call__",
-          [](UpdateMany& self, nb::handle lrs, nb::handle wds, nb::kwargs attrs) {
+          [](UpdateMany& self, nb::handle lrs, nb::handle wds, nb::dict attrs) {
             translated([&] {
               self(lrs, wds, attrs);
               return 0;

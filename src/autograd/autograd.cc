@@ -49,6 +49,7 @@ class Walk {
   // `keep_links`: the gradients themselves become part of a graph.
   Walk(std::span<const NDArray> heads, std::span<const NDArray> variables, bool keep_links)
       : keep_links_(keep_links), to_leaves_(variables.empty()) {
+    entries_.reserve(kLinear);
     for (const NDArray& head : heads) ++entry_of(head.node().get()).uses;
     collect(entries_.size());
     mark_useful(variables);
@@ -196,23 +197,23 @@ class Walk {
     heads.resize(std::max<size_t>(node.outputs.size(), std::max<size_t>(1, heads.size())));
     bool reached = std::any_of(heads.begin(), heads.end(), [](const NDArray& h) { return static_cast<bool>(h); });
     if (!reached) return;
-    size_t count = node.inputs.size();
-    std::vector<NDArray> results(count), targets(count);
-    std::vector<uint8_t> wanted(count);
+    const size_t count = node.inputs.size();
+    results_.assign(count, NDArray());
+    targets_.assign(count, NDArray());
+    wanted_.assign(count, 0);
     for (size_t i = 0; i < count; ++i) {
       if (!node.inputs[i].node()) continue;
       const Entry& source = entry_of(node.inputs[i].node().get());
-      wanted[i] = source.useful;
-      if (source.useful) targets[i] = target_for(*source.node, source);
+      wanted_[i] = source.useful;
+      if (source.useful) targets_[i] = target_for(*source.node, source);
     }
-    run_rule(node, heads, results, targets, wanted);
+    run_rule(node, heads);
     for (size_t i = 0; i < count; ++i)
-      if (wanted[i] && results[i])
-        add(entry_of(node.inputs[i].node().get()), node.inputs[i].output_index(), std::move(results[i]));
+      if (wanted_[i] && results_[i])
+        add(entry_of(node.inputs[i].node().get()), node.inputs[i].output_index(), std::move(results_[i]));
   }
 
-  void run_rule(Node& node, std::span<const NDArray> heads, std::vector<NDArray>& results,
-                std::span<const NDArray> targets, std::span<const uint8_t> wanted) {
+  void run_rule(Node& node, std::span<const NDArray> heads) {
     if (!node.custom) {
       if (node.op->zero_gradient) return;
       check(static_cast<bool>(node.op->gradient), ErrorKind::kRuntime,
@@ -220,20 +221,18 @@ class Walk {
             "detach() or stop_gradient on its result, or compute it outside of autograd.record()",
             node.op->name);
     }
-    std::vector<NDArray> outputs;
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       NDArray output(node.outputs[k]);
       if (keep_links_) output.set_node(NodePtr(&node), static_cast<uint32_t>(k));
-      outputs.push_back(std::move(output));
+      outputs_.push_back(std::move(output));
     }
-    std::vector<NDArray> inputs = node.inputs;
-    if (!keep_links_)
-      for (NDArray& input : inputs) input = input.detach();
-    Gradient gradient(node, inputs, outputs, heads, results, targets, wanted);
+    for (const NDArray& input : node.inputs) inputs_.push_back(keep_links_ ? input : input.detach());
+    Gradient gradient(node, inputs_, outputs_, heads, results_, targets_, wanted_);
     if (node.custom)
       node.custom(gradient);
     else
       node.op->gradient(gradient, *node.attrs);
+    for (std::vector<NDArray>* arrays : {&inputs_, &outputs_, &targets_}) arrays->clear();
   }
 
   static constexpr size_t kLinear = 24;  // up to here a search beats a table
@@ -245,6 +244,8 @@ class Walk {
 
   std::vector<Entry> entries_;
   std::unordered_map<Node*, size_t> index_;
+  std::vector<NDArray> inputs_, outputs_, results_, targets_;  // of the node whose rule runs; memory for all of them
+  std::vector<uint8_t> wanted_;
   bool keep_links_, to_leaves_, reaches_leaf_ = false;
 };
 
@@ -362,17 +363,21 @@ void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, 
   });
 }
 
-void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step) {
+void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step,
+                 std::span<const ViewPtr> types) {
   if (!thread_state().recording) return;
   if (std::ranges::none_of(inputs, place_on_tape)) return;
   NodePtr node(new Node);
   node->custom = std::move(step);
-  for (const NDArray& input : inputs) {
-    NDArray kept = abstract_of(input);
-    if (place_on_tape(input)) kept.set_node(input.node(), input.output_index());
+  node->inputs.reserve(inputs.size());
+  node->outputs.reserve(outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    NDArray kept = types.empty() ? abstract_of(inputs[i]) : NDArray(types[i]);
+    if (place_on_tape(inputs[i])) kept.set_node(inputs[i].node(), inputs[i].output_index());
     node->inputs.push_back(std::move(kept));
   }
-  for (NDArray& output : outputs) node->outputs.push_back(abstract_of(output).view());
+  for (size_t k = 0; k < outputs.size(); ++k)
+    node->outputs.push_back(types.empty() ? abstract_of(outputs[k]).view() : types[inputs.size() + k]);
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i].set_node(node, static_cast<uint32_t>(i));
 }
 

@@ -33,8 +33,10 @@ std::vector<NDArray> trace_grad(std::span<const NDArray> heads, std::span<const 
                                 std::span<const NDArray> head_gradients);
 
 // Links `outputs` to `inputs` through code that knows the gradient. Does nothing when no input leads to a leaf or the
-// thread does not record.
-void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step);
+// thread does not record. `types`, of the inputs and then of the outputs: views without storage of their shapes and
+// dtypes, where the caller has them.
+void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step,
+                 std::span<const ViewPtr> types = {});
 
 // The same for a user's code: gradients of the inputs from those of the outputs, zeros where nothing reached an output.
 // `wanted`: which gradients somebody asks for; the others may be none. With `once`, the name of the operator that the

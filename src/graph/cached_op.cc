@@ -28,6 +28,7 @@ struct CachedOp::Compiled {
   bool is_dynamic = false;  // it runs operator by operator: it asks for values, or has no gradient
   std::unique_ptr<const CompiledGraph> forward;
   std::vector<ViewPtr> output_types;
+  std::vector<ViewPtr> types;  // of inputs and outputs, for the tape
 
   // With gradients: the inputs of the backward graph are, in this order, the gradients of the outputs, then these.
   std::unique_ptr<const CompiledGraph> backward;
@@ -215,13 +216,15 @@ std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
 }
 
 void CachedOp::check_places(std::span<const NDArray> inputs) const {
-  for (size_t i = 1; i < inputs.size(); ++i)
-    check(
-        !needs_device_copy(inputs[i].device(), inputs[0].device()), ErrorKind::kRuntime,
-        "CachedOp requires all inputs to live on the same context. But {} is on {} while {} is on {}; copy one of them "
-        "with as_in_context()",
-        variables_[0]->label->name, to_string(inputs[0].device()), variables_[i]->label->name,
-        to_string(inputs[i].device()));
+  const Device first = device_of(inputs);
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    const Device own = inputs[i].device();
+    if (needs_device_copy(own, first)) [[unlikely]]
+      fail(ErrorKind::kRuntime,
+           "CachedOp requires all inputs to live on the same context. But {} is on {} while {} is on {}; copy one of "
+           "them with as_in_context()",
+           variables_[0]->label->name, to_string(first), variables_[i]->label->name, to_string(own));
+  }
 }
 
 std::vector<NDArray> CachedOp::run_eagerly(std::span<const NDArray> inputs) const {
@@ -273,6 +276,8 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   Lowered whole = lower(all_inputs, roots);
   optimize(whole);
   move_constants(whole, device_of(inputs));
+  for (const NDArray& variable : traced->variables) compiled->types.push_back(variable.view());
+  for (const NDArray& output : outputs) compiled->types.push_back(output.view());
   for (size_t k = 0; k < outputs.size(); ++k)
     compiled->output_types.push_back(whole.values[static_cast<size_t>(whole.outputs[k])].type);
   const bool fusion = config().fusion;
@@ -305,6 +310,7 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   };
   const Device device = device_of(inputs);
   std::vector<NDArray> outputs;
+  outputs.reserve(compiled->output_types.size());
   for (const ViewPtr& type : compiled->output_types) outputs.push_back(make_array(*type, device));
   StoragePtr kept;
   if (compiled->backward && compiled->forward->kept_bytes() > 0)
@@ -313,16 +319,21 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   if (!compiled->backward) return outputs;
 
   std::vector<NDArray> saved;
+  saved.reserve(compiled->from_inputs.size() + compiled->from_outputs.size() + compiled->kept.size());
   for (size_t i : compiled->from_inputs) saved.push_back(inputs[i].detach());
   for (size_t k : compiled->from_outputs) saved.push_back(outputs[k].detach());
   for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->view_in(id, kept)));
   std::vector<ViewPtr> given;  // what gradients of higher order start from
+  given.reserve(inputs.size());
   for (const NDArray& input : inputs) given.push_back(input.view());
   autograd::record_node(
-      inputs, outputs, [compiled, device, given = std::move(given), saved = std::move(saved)](Gradient& g) {
+      inputs, outputs,
+      [compiled, device, given = std::move(given), saved = std::move(saved)](Gradient& g) {
         if (thread_state().recording) return record_gradients(*compiled, given, g);
         const Lowered& graph = compiled->backward->graph();
         std::vector<NDArray> reads, writes;
+        reads.reserve(compiled->output_types.size() + saved.size());
+        writes.reserve(compiled->gradient_of.size());
         for (size_t k = 0; k < compiled->output_types.size(); ++k) {
           const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
           if (!g.has_head(k)) {
@@ -346,7 +357,8 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
         }
         push_graph("CachedOp.backward", std::shared_ptr<const CompiledGraph>(compiled, compiled->backward.get()), reads,
                    writes, {}, device);
-      });
+      },
+      compiled->types);
   return outputs;
 }
 

@@ -1,5 +1,6 @@
 """Parameter: a trainable array of a block, with a replica per context and a shape that may come later."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -16,6 +17,8 @@ __all__ = ["Constant", "DeferredInitializationError", "Parameter"]
 
 _STORAGE_TYPES = ("default", "row_sparse", "csr")
 _GRAD_REQS = ("write", "add", "null")
+
+_versions = itertools.count(1)
 
 
 class DeferredInitializationError(MXNetError):
@@ -80,6 +83,7 @@ class Parameter:
     """
 
     _trainer = None  # the Trainer of the parameter
+    _latest_version = 0  # of any parameter
 
     def __init__(
         self,
@@ -116,7 +120,7 @@ class Parameter:
         self._ctx_list = None
         # (initializer, contexts, default initializer, data or None) while the shape is unknown, or ().
         self._deferred_init = ()
-        self._version = 0  # grows with set_data and when arrays are replaced, so that a Trainer notices
+        self._version = 0  # of `_note_change`
         self._grad_req = None
         self.grad_req = grad_req
 
@@ -261,7 +265,7 @@ class Parameter:
         self._data = data
         self._single = data[0] if len(data) == 1 and self._stype == "default" else None
         self._grad = None
-        self._version += 1
+        self._note_change()
         if self.grad_req != "null":
             self._grad = [self._zero_gradient(array) for array in data]
             autograd.mark_variables(data, self._grad, self.grad_req)
@@ -275,7 +279,11 @@ class Parameter:
     def _clear(self):
         self._data = self._grad = self._single = self._ctx_list = None
         self._deferred_init = ()
-        self._version += 1
+        self._note_change()
+
+    def _note_change(self):
+        """A value was set, or arrays were replaced, which a Trainer has to notice."""
+        self._version = Parameter._latest_version = next(_versions)
 
     def _not_initialized(self):
         if self._deferred_init:
@@ -434,7 +442,7 @@ class Parameter:
             return
         for replica in self._data:
             replica[:] = arrays.like(data, replica)
-        self._version += 1
+        self._note_change()
 
     def cast(self, dtype):
         """Converts data and gradient to `dtype`."""

@@ -48,10 +48,10 @@ class CachedBlock(Block):
 
     def _run_graph(self, *args):
         graph = self._graph
-        if graph is not None and not self._op_hooks:
-            outputs = graph.quick(args)
-            if outputs is not None:
-                return graph.nested(outputs)
+        if graph is not None and graph.quick is not None and not self._op_hooks:
+            out = graph.quick(args)
+            if out is not None:
+                return out
         return self._run_any_graph(args)
 
     def _run_any_graph(self, args):

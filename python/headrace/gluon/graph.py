@@ -3,6 +3,7 @@
 It knows parameters and symbols, and no blocks.
 """
 
+import functools
 import warnings
 
 from .. import _arrays as arrays
@@ -41,6 +42,11 @@ def as_one_symbol(out):
     return outputs, out_format
 
 
+def _nested(out_format, outputs):
+    """The list of outputs as hybrid_forward nested them."""
+    return outputs[0] if out_format == 0 else regroup(iter(outputs), out_format)
+
+
 def _value_of(parameter, ctx):
     """The array of a parameter on `ctx`."""
     single = parameter._single
@@ -55,7 +61,7 @@ class Graph:
     """
 
     def __init__(self, outputs, out_format, in_format, data_names, parameters):
-        self.outputs, self.out_format, self.in_format = outputs, out_format, in_format
+        self.outputs, self.in_format, self._out_format = outputs, in_format, out_format
         self.is_np = outputs._is_np
         self.data_names = [name for name in data_names if name is not None]
         self.op = _core.CachedOp(outputs._handle)
@@ -77,16 +83,23 @@ class Graph:
         self._prepare()
 
     def _prepare(self):
-        """Makes what runs nearly every call: `quick(args)`, the outputs for a tuple of arrays, or None."""
-        is_flat = isinstance(self.in_format, list) and not any(self.in_format)
-        self.quick = (
-            _core.GraphCall(self.op, self.sources, len(self.in_format), self.is_np)
-            if is_flat
-            else lambda args: None
-        )
+        """Makes what runs nearly every call: `quick`, which takes flat arguments only; else it is None."""
+        self.quick = None
+        if isinstance(self.in_format, list) and not any(self.in_format):
+            nest = None if self._out_format == 0 else functools.partial(_nested, self._out_format)
+            self.quick = _core.GraphCall(self.op, self.sources, len(self.in_format), self.is_np, nest)
 
     def set_in_format(self, in_format):
         self.in_format = in_format
+        self._prepare()
+
+    @property
+    def out_format(self):
+        return self._out_format
+
+    @out_format.setter
+    def out_format(self, value):
+        self._out_format = value
         self._prepare()
 
     def __reduce_ex__(self, protocol):
@@ -125,11 +138,7 @@ class Graph:
 
     def run(self, inputs):
         """The outputs for arrays in the order of the symbol's inputs, nested as hybrid_forward gave them."""
-        return self.nested(self.op(inputs, self.is_np))
-
-    def nested(self, outputs):
-        """The list of outputs as hybrid_forward nested them."""
-        return outputs[0] if self.out_format == 0 else regroup(iter(outputs), self.out_format)
+        return _nested(self._out_format, self.op(inputs, self.is_np))
 
     def call_hooks(self, hooks, inputs):
         """Calls `hooks`, (callback, monitor_all) as register_op_hook takes them, for what run() reads and

@@ -18,6 +18,11 @@ __all__ = ["HybridBlock"]
 _block_call = Block.__call__  # programs that watch calls put another in its place
 
 
+def _runs_graph(kind):
+    """Whether calls of blocks of this class do nothing but run the graph, where there is one."""
+    return kind.forward is kind._graph_forward and Block.__call__ is _block_call
+
+
 def _type_name(value):
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
@@ -153,13 +158,11 @@ class HybridBlock(CachedBlock):
     # --- running ---
 
     def __call__(self, *args):
-        graph, kind = self._graph, type(self)
+        graph = self._graph
         if (
             graph is None
+            or graph.quick is None
             or not self._active
-            or kind.forward is not kind._graph_forward
-            or "forward" in self.__dict__
-            or Block.__call__ is not _block_call
             or self._forward_hooks
             or self._forward_pre_hooks
             or self._op_hooks
@@ -167,11 +170,11 @@ class HybridBlock(CachedBlock):
         ):
             return super().__call__(*args)
         try:
-            outputs = graph.quick(args)
+            out = graph.quick.call_block(self, args, _runs_graph)
         except Exception:
             self._check_inputs(args)
             raise
-        return super().__call__(*args) if outputs is None else graph.nested(outputs)
+        return super().__call__(*args) if out is None else out
 
     def forward(self, x, *args):
         """Calls hybrid_forward with arrays or symbols, or runs the compiled graph."""

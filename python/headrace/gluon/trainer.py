@@ -102,6 +102,7 @@ class Trainer:
             self._optimizer = opt.create(optimizer, param_dict=param_dict, **optimizer_params)
         self._scale = self._optimizer.rescale_grad
         self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
+        self._latest_version = None  # of all parameters there are, when these were last looked at
         self._version = self._dtypes = None  # of the parameters when what follows was made
         self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
         self._store = self._exchange = self._update_on_kvstore = None
@@ -229,7 +230,11 @@ class Trainer:
 
     def _rescale(self, batch_size):
         scale = self._scale / batch_size
-        if self._has_remote_optimizer() and self._optimizer.rescale_grad != scale:
+        if (
+            self._update_on_kvstore
+            and self._optimizer.rescale_grad != scale
+            and self._has_remote_optimizer()
+        ):
             raise UserWarning(
                 "Possible change in the `batch_size` from previous `step` detected. Optimizer gradient "
                 "normalizing factor will not change w.r.t new batch_size when update_on_kvstore=True and "
@@ -239,7 +244,7 @@ class Trainer:
 
     def _has_remote_optimizer(self):
         """Whether other processes update, by copies of the optimizer that do not see its changes."""
-        if not (self._update_on_kvstore and self._distributed) or self._store.follows_optimizer:
+        if not self._distributed or self._store.follows_optimizer:
             return False
         return getattr(self._store.updater, "optimizer", None) is not self._optimizer
 
@@ -248,7 +253,9 @@ class Trainer:
 
         What one context or rank has contributed to, all take, so that replicas stay equal.
         """
-        is_whole = all(_core.are_fresh(weights) for _, _, weights in self._lists)
+        is_whole = True
+        for _, _, weights in self._lists:
+            is_whole = is_whole and _core.are_fresh(weights)
         if is_whole and not (self._distributed and ignore_stale_grad):
             return None
         fresh = [[weight._fresh_grad for weight in weights] for _, _, weights in self._lists]
@@ -286,13 +293,16 @@ class Trainer:
 
     def _update(self, fresh):
         if not self._update_on_kvstore:
-            if self._overflowed():
+            if self._amp_loss_scaler is not None and self._overflowed():
                 return
-            for k, (updater, lists) in enumerate(zip(self._updaters, self._lists)):
+            for k, updater in enumerate(self._updaters):
+                indices, grads, weights = self._lists[k]
                 if fresh is not None:
-                    lists = [list(itertools.compress(items, fresh[k])) for items in lists]
-                if lists[0]:
-                    updater(*lists)
+                    indices, grads, weights = (
+                        list(itertools.compress(items, fresh[k])) for items in self._lists[k]
+                    )
+                if indices:
+                    updater(indices, grads, weights)
         for _, _, weights in self._lists:
             _core.make_stale(weights)
 
@@ -313,9 +323,15 @@ class Trainer:
         MXNetError (or what else it was): an earlier step failed, and left the parameters as they were.
         """
         _core.raise_kept()
-        version = self._version_now()
-        if version == self._version:
+        latest = Parameter._latest_version
+        if latest == self._latest_version:
             return
+        version = self._version_now()
+        if version != self._version:
+            self._prepare_anew(version)
+        self._latest_version = latest
+
+    def _prepare_anew(self, version):
         dtypes = [param._check_and_get(param._data, list)[0]._dtype_name for param in self._params]
         contexts = self._check_contexts()
         is_first = self._version is None
@@ -363,7 +379,7 @@ class Trainer:
         return self._version == self._version_now()
 
     def _version_now(self):
-        return sum([param._version for param in self._params])
+        return max([param._version for param in self._params])
 
     @property
     def _params_to_init(self):

@@ -247,12 +247,12 @@ class Optimizer:
         self._index_update_count = counts.setdefault(0, {})
 
     def _update_count(self, index):
-        counts = self._index_update_count
+        counts, before, highest = self._index_update_count, self.begin_num_update, self.num_update
         for i in index if isinstance(index, (list, tuple)) else (index,):
-            count = counts.get(i, self.begin_num_update) + 1
+            count = counts.get(i, before) + 1
             counts[i] = count
-            if count > self.num_update:
-                self.num_update = count
+            if count > highest:
+                self.num_update = highest = count
 
     def _multiplier(self, index, attribute):
         """Factor `attribute` ('lr_mult' or 'wd_mult') of one parameter."""
@@ -264,18 +264,18 @@ class Optimizer:
 
     def _get_lrs(self, indices):
         lr = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
-        params = self.param_dict
-        try:
-            return [lr * params[index].lr_mult for index in indices]
-        except KeyError:
-            return [lr * self._multiplier(index, "lr_mult") for index in indices]
+        params, rates = self.param_dict, []
+        for index in indices:
+            factor = params[index].lr_mult if index in params else self._multiplier(index, "lr_mult")
+            rates.append(lr * factor)
+        return rates
 
     def _get_wds(self, indices):
-        wd, params = self.wd, self.param_dict
-        try:
-            return [wd * params[index].wd_mult for index in indices]
-        except KeyError:
-            return [wd * self._multiplier(index, "wd_mult") for index in indices]
+        wd, params, decays = self.wd, self.param_dict, []
+        for index in indices:
+            factor = params[index].wd_mult if index in params else self._multiplier(index, "wd_mult")
+            decays.append(wd * factor)
+        return decays
 
     def _get_lr(self, index):
         return self._get_lrs((index,))[0]

@@ -32,7 +32,7 @@ class UpdateGroup:
 class FusedOptimizer(Optimizer):
     """A rule with an update operation of the engine: one call updates all parameters of a group.
 
-    Subclasses define `_operation()`: (name, attributes), `_rates(indices)`: one learning rate per parameter,
+    Subclasses define `_operation()`: (name, a new dict of attributes), `_rates(indices)`: one learning rate per parameter,
     and `_arrays(state)`: the state as a tuple in the operation's order.
     """
 
@@ -72,13 +72,9 @@ class FusedOptimizer(Optimizer):
             update = _core.UpdateMany(name, self._tensors(group.masters, gradients, group.states))
         else:
             update = group.update_by(name if group.masters is None else "mp_" + name)
-        update(
-            self._rates(group.indices),
-            self._get_wds(group.indices),
-            rescale_grad=self.rescale_grad,
-            clip_gradient=-1.0 if self.clip_gradient is None else self.clip_gradient,
-            **attributes,
-        )
+        attributes["rescale_grad"] = self.rescale_grad
+        attributes["clip_gradient"] = -1.0 if self.clip_gradient is None else self.clip_gradient
+        update(self._rates(group.indices), self._get_wds(group.indices), attributes)
         if is_cast_here:
             for weight, master in zip(group.weights, group.masters):
                 weight[:] = master.astype(weight._dtype_name)

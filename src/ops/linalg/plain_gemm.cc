@@ -52,6 +52,19 @@ void rows(const Gemm& g, const T* a, const T* b, T* c, int64_t begin, int64_t en
   }
 }
 
+// The same where b is one column, with the same sums.
+template <class T>
+void column(const Gemm& g, const T* a, const T* b, T* c, int64_t begin, int64_t end) {
+  using Sum = typename SumOf<T>::Type;
+  for (int64_t i = begin; i < end; ++i) {
+    const T* row = a + i * g.a.row_stride;
+    Sum sum = g.bias ? static_cast<Sum>(*static_cast<const T*>(g.bias)) : Sum{};
+    for (int64_t p = 0; p < g.k; ++p)
+      sum += static_cast<Sum>(row[p * g.a.column_stride]) * static_cast<Sum>(b[p * g.b.row_stride]);
+    c[i] = static_cast<T>(sum);
+  }
+}
+
 }  // namespace
 
 void plain_gemm(const Gemm& g) {
@@ -62,7 +75,8 @@ void plain_gemm(const Gemm& g) {
         int64_t index = begin / g.m, first = begin % g.m, last = std::min(g.m, first + end - begin);
         const T* a = static_cast<const T*>(g.a.data) + batch_offset(g.batch, g.a.batch_strides, index);
         const T* b = static_cast<const T*>(g.b.data) + batch_offset(g.batch, g.b.batch_strides, index);
-        rows(g, a, b, static_cast<T*>(g.c) + index * g.m * g.n, first, last);
+        T* const c = static_cast<T*>(g.c) + index * g.m * g.n;
+        g.n == 1 ? column(g, a, b, c, first, last) : rows(g, a, b, c, first, last);
         begin += last - first;
       }
     });
