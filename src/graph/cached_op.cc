@@ -281,6 +281,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   for (size_t k = 0; k < outputs.size(); ++k)
     compiled->output_types.push_back(whole.values[static_cast<size_t>(whole.outputs[k])].type);
   const bool fusion = config().fusion;
+  if (fusion) fuse_batch_norms(whole);
   const bool makes_operators = fusion && !kernels_of(device_of(inputs).type);  // whose code only the host has
   if (wanted.empty()) {
     if (makes_operators) fuse_convolutions(whole);

@@ -11,6 +11,7 @@
 namespace headrace {
 
 class CompiledGraph;
+class Expr;
 
 // Drops steps whose results nobody needs. Steps that change an input stay.
 void drop_dead_code(Lowered& graph);
@@ -23,6 +24,8 @@ void look_through_joins(Lowered& graph);
 // All of the above.
 void optimize(Lowered& graph);
 
+// Lets batch normalisations apply the relu that follows them, and their gradients the relu's.
+void fuse_batch_norms(Lowered& graph);
 // Lets convolutions do the normalisation, sum and activation that follow them; only for graphs without gradients. The
 // one pass after which results may differ, by rounding.
 void fuse_convolutions(Lowered& graph);
@@ -32,6 +35,9 @@ void fuse(Lowered& graph, std::span<const int> kept = {});
 // Moves pointwise steps just before and just after reductions, and just after dense layers, into them. Comes after
 // fuse(), whose groups it takes.
 void fuse_prologues(Lowered& graph, std::span<const int> kept = {});
+
+// Whether a step has one result, that of this formula: the same work has several names.
+bool computes(const Step& step, const Expr& formula);
 
 // The part of `whole` that computes `outputs` from `inputs` and constants, with new numbers.
 struct Extract {

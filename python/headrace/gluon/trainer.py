@@ -230,11 +230,7 @@ class Trainer:
 
     def _rescale(self, batch_size):
         scale = self._scale / batch_size
-        if (
-            self._update_on_kvstore
-            and self._optimizer.rescale_grad != scale
-            and self._has_remote_optimizer()
-        ):
+        if self._update_on_kvstore and self._optimizer.rescale_grad != scale and self._has_remote_optimizer():
             raise UserWarning(
                 "Possible change in the `batch_size` from previous `step` detected. Optimizer gradient "
                 "normalizing factor will not change w.r.t new batch_size when update_on_kvstore=True and "

@@ -24,13 +24,6 @@ bool is_same(const Expr& a, const Expr& b) {
   return true;
 }
 
-// Whether a step has one result, that of this formula: the same work has several names.
-bool computes(const Step& step, const Expr& formula) {
-  const Pointwise* body = step.op->pointwise.get();
-  return body && body->state_inputs.empty() && body->formula.outputs.size() == 1 &&
-         is_same(body->formula.outputs[0], formula);
-}
-
 class ConvolutionFusion {
  public:
   explicit ConvolutionFusion(Lowered& graph)
@@ -168,6 +161,12 @@ class ConvolutionFusion {
 };
 
 }  // namespace
+
+bool computes(const Step& step, const Expr& formula) {
+  const Pointwise* body = step.op->pointwise.get();
+  return body && body->state_inputs.empty() && body->formula.outputs.size() == 1 &&
+         is_same(body->formula.outputs[0], formula);
+}
 
 void fuse_convolutions(Lowered& graph) { ConvolutionFusion(graph).run(); }
 

@@ -102,6 +102,19 @@ struct Affine {
   Compute mean, scale, beta;
 };
 
+// Of y as it is held in T.
+template <class T, class Compute>
+inline Compute relu_of(Compute y) {
+  return numeric_cast<Compute>(numeric_cast<T>(y)) < 0 ? Compute{0} : y;
+}
+
+// dy times the slope of relu at y, as it is held in T: NaN where that is.
+template <class T, class Compute>
+inline Compute behind_relu(Compute dy, Compute y) {
+  const auto held = numeric_cast<Compute>(numeric_cast<T>(y));
+  return held > 0 ? dy : held == held ? Compute{0} : held;
+}
+
 // kWidth threads to a part of a channel; across where channels lie side by side.
 template <class Compute, class T, class P, int kWidth, bool kAcross, bool kBackward, bool kRelu>
 inline void batch_sums(const BatchSumArguments& a) {
@@ -121,7 +134,7 @@ inline void batch_sums(const BatchSumArguments& a) {
         const Affine<Compute, P> affine(a.affine, channel);
         for (int64_t i = begin + Threads::lane(); i < end; i += kWidth) {
           auto dy = numeric_cast<Compute>(static_cast<const T*>(a.dy)[element_of(s, channel, i)]);
-          if (kRelu && !(affine(x(i)) > 0)) dy = 0;
+          if (kRelu) dy = behind_relu<T>(dy, affine(x(i)));
           first += static_cast<double>(dy);
           second += static_cast<double>(dy) * static_cast<double>(x(i) - affine.mean);
         }
@@ -204,7 +217,7 @@ template <class Compute, class T, class P, bool kRelu>
 inline void batch_normalize(const BatchNormalizeArguments& a) {
   for_each_element_of(a.space, [&](int64_t i, int64_t channel) {
     Compute y = Affine<Compute, P>(a.affine, channel)(numeric_cast<Compute>(static_cast<const T*>(a.x)[i]));
-    if (kRelu && y < 0) y = 0;
+    if (kRelu) y = relu_of<T>(y);
     static_cast<T*>(a.y)[i] = numeric_cast<T>(y);
   });
 }
@@ -233,7 +246,7 @@ inline void batch_gradient(const BatchGradientArguments& a) {
     const Compute* const slopes = static_cast<const Compute*>(a.slopes);
     const auto x = numeric_cast<Compute>(static_cast<const T*>(a.x)[i]);
     auto dy = numeric_cast<Compute>(static_cast<const T*>(a.dy)[i]);
-    if (kRelu && !(affine(x) > 0)) dy = 0;
+    if (kRelu) dy = behind_relu<T>(dy, affine(x));
     const Compute level = dy - slopes[channel];
     static_cast<T*>(a.dx)[i] =
         numeric_cast<T>((level - (x - affine.mean) * slopes[a.space.channels + channel]) * affine.scale);

@@ -88,7 +88,7 @@ inline void batch_sums_packed(const BatchSumArguments& a) {
             for (int k = 0; k < kPack; ++k) {
               const auto x = numeric_cast<Compute>(xs.packs[i].elements[k]);
               auto dy = numeric_cast<Compute>(dys.packs[i].elements[k]);
-              if (kRelu && !(affine.of[k](x) > 0)) dy = 0;
+              if (kRelu) dy = behind_relu<T>(dy, affine.of[k](x));
               first[k] += dy;
               second[k] += dy * (x - affine.of[k].mean);
             }
@@ -135,7 +135,7 @@ inline void batch_normalize_packed(const BatchNormalizeArguments& a) {
       for (int i = 0; i < kRows; ++i) {
         for (int k = 0; k < kPack; ++k) {
           Compute y = affine.of[k](numeric_cast<Compute>(rows.packs[i].elements[k]));
-          if (kRelu && y < 0) y = 0;
+          if (kRelu) y = relu_of<T>(y);
           rows.packs[i].elements[k] = numeric_cast<T>(y);
         }
         store(a.y, s, channel, row + i * Threads::kDown, rows.packs[i]);
@@ -164,7 +164,7 @@ inline void batch_gradient_packed(const BatchGradientArguments& a) {
         for (int k = 0; k < kPack; ++k) {
           const auto x = numeric_cast<Compute>(xs.packs[i].elements[k]);
           auto dy = numeric_cast<Compute>(rows.packs[i].elements[k]);
-          if (kRelu && !(affine.of[k](x) > 0)) dy = 0;
+          if (kRelu) dy = behind_relu<T>(dy, affine.of[k](x));
           rows.packs[i].elements[k] =
               numeric_cast<T>((dy - level[k] - (x - affine.of[k].mean) * slope[k]) * affine.of[k].scale);
         }

@@ -53,22 +53,32 @@ HWY_INLINE hn::Vec<D> parameter(D d, const T* values, size_t i) {
     return hn::LoadU(d, values + i);
 }
 
-template <bool relu, class D, class V>
+// The largest number that S holds as 0.
+template <class S>
+constexpr float kNothing = std::is_same_v<S, Float16>    ? 0x1p-25f
+                           : std::is_same_v<S, Bfloat16> ? 0x1p-134f
+                                                         : 0.0f;
+
+template <bool relu, class S, class D, class V>
 HWY_INLINE V normalized(D d, V centered, V scale, V beta) {
   const V y = hn::MulAdd(centered, scale, beta);
   if constexpr (relu)
-    return hn::IfThenElse(hn::Lt(y, hn::Zero(d)), hn::Zero(d), y);  // NaN stays
+    return hn::IfThenElse(hn::Lt(y, hn::Set(d, static_cast<hn::TFromD<D>>(-kNothing<S>))), hn::Zero(d),
+                          y);  // NaN stays
   else
     return y;
 }
 
-// dy, or 0 where the normalised element is not positive.
-template <bool relu, class D, class V>
+// dy times the slope of relu at the normalised element, as it is held in S: NaN where that is.
+template <bool relu, class S, class D, class V>
 HWY_INLINE V masked(D d, V dy, V centered, V scale, V beta) {
-  if constexpr (relu)
-    return hn::IfThenElseZero(hn::Gt(hn::MulAdd(centered, scale, beta), hn::Zero(d)), dy);
-  else
+  if constexpr (relu) {
+    const V y = hn::MulAdd(centered, scale, beta);
+    const V taken = hn::IfThenElseZero(hn::Gt(y, hn::Set(d, static_cast<hn::TFromD<D>>(kNothing<S>))), dy);
+    return hn::IfThenElse(hn::IsNaN(y), y, taken);
+  } else {
     return dy;
+  }
 }
 
 // Row by row, in the order of memory: what belongs to the columns stays in the nearest cache.
@@ -89,7 +99,7 @@ template <bool relu, bool plane, class S, class T>
 HWY_INLINE void normalize_row(const S* HWY_RESTRICT x, S* HWY_RESTRICT y, int64_t width, BatchAffine<T> a) {
   for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
     const auto centered = hn::Sub(load(d, x + i), parameter<plane>(d, a.mean, i));
-    store(d, normalized<relu>(d, centered, parameter<plane>(d, a.scale, i), parameter<plane>(d, a.beta, i)), y + i);
+    store(d, normalized<relu, S>(d, centered, parameter<plane>(d, a.scale, i), parameter<plane>(d, a.beta, i)), y + i);
   });
 }
 
@@ -98,7 +108,7 @@ HWY_INLINE void add_products_of_row(const S* HWY_RESTRICT dy, const S* HWY_RESTR
                                     T* HWY_RESTRICT sum, T* HWY_RESTRICT products) {
   for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
     const auto centered = hn::Sub(load(d, x + i), hn::LoadU(d, a.mean + i));
-    const auto g = masked<relu>(d, load(d, dy + i), centered, hn::LoadU(d, a.scale + i), hn::LoadU(d, a.beta + i));
+    const auto g = masked<relu, S>(d, load(d, dy + i), centered, hn::LoadU(d, a.scale + i), hn::LoadU(d, a.beta + i));
     hn::StoreU(hn::Add(hn::LoadU(d, sum + i), g), d, sum + i);
     hn::StoreU(hn::MulAdd(g, centered, hn::LoadU(d, products + i)), d, products + i);
   });
@@ -110,7 +120,7 @@ HWY_INLINE void gradient_row(const S* HWY_RESTRICT dy, const S* HWY_RESTRICT x, 
   for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
     const auto scale = parameter<plane>(d, a.scale, i);
     const auto centered = hn::Sub(load(d, x + i), parameter<plane>(d, a.mean, i));
-    const auto g = masked<relu>(d, load(d, dy + i), centered, scale, parameter<plane>(d, a.beta, i));
+    const auto g = masked<relu, S>(d, load(d, dy + i), centered, scale, parameter<plane>(d, a.beta, i));
     const auto level = hn::Sub(g, parameter<plane>(d, b.mean_gradient, i));
     store(d, hn::Mul(hn::NegMulAdd(centered, parameter<plane>(d, b.slope, i), level), scale), dx + i);
   });
@@ -164,7 +174,7 @@ HWY_INLINE void products_of_plane(const S* dy, const S* x, int64_t n, BatchAffin
     two_sums(std::min(kBlock, n - begin), s, p, [&](auto d, size_t i, auto& first, auto& second) HWY_ATTR {
       const size_t at = static_cast<size_t>(begin) + i;
       const auto centered = hn::Sub(load(d, x + at), hn::Set(d, *a.mean));
-      const auto g = masked<relu>(d, load(d, dy + at), centered, hn::Set(d, *a.scale), hn::Set(d, *a.beta));
+      const auto g = masked<relu, S>(d, load(d, dy + at), centered, hn::Set(d, *a.scale), hn::Set(d, *a.beta));
       first = hn::Add(first, g);
       second = hn::MulAdd(g, centered, second);
     });
