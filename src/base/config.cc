@@ -99,6 +99,10 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_FUSION", "1",
       "whether queued and compiled operations are fused into single passes over memory; 0 or 1"},
      parse_flag<&Config::fusion>},
+    {{"MXNET_BACKWARD_DO_MIRROR", "0",
+      "1: hybridized networks keep less memory for backward, which computes pointwise operations and batch "
+      "normalisations once more instead; no result changes"},
+     parse_flag<&Config::recomputation>},
     {{"HEADRACE_NATIVE", kNativeByDefault ? "1" : "0",
       "whether pointwise operations become machine code where the processor is known; 0 or 1"},
      parse_flag<&Config::native>},

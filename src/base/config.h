@@ -40,7 +40,8 @@ struct Config {
   std::string cuda_cache;     // folder of compiled kernels; empty: in the user's cache folder
   std::string cuda_dnn;       // cuDNN, a library; empty: where pip or the toolkit put it
   bool cuda_tf32 = false;     // factors of float32 products and convolutions may be rounded to TF32 on GPUs
-  bool fusion = true;         // queued and compiled operations are fused
+  bool recomputation = false;      // backward computes cheap values of forward again, which take no memory until then
+  bool fusion = true;              // queued and compiled operations are fused
   bool native = kNativeByDefault;  // formulas become machine code
   std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing

@@ -290,6 +290,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     compiled->forward = std::make_unique<const CompiledGraph>(std::move(whole));
     return compiled;
   }
+  if (config().recomputation) recompute(whole, outputs.size());
   Halves halves = split(whole, inputs.size(), outputs.size());
   compiled->kept = halves.kept;
   compiled->from_inputs = halves.from_inputs;

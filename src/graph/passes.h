@@ -36,6 +36,11 @@ void fuse(Lowered& graph, std::span<const int> kept = {});
 // fuse(), whose groups it takes.
 void fuse_prologues(Lowered& graph, std::span<const int> kept = {});
 
+// Lets the backward part of a graph compute again, just before they are read, values of the part for the first
+// `output_count` outputs that are cheap and whose operands are kept until then anyway. Comes before split(); steps that
+// are the same are not merged after it.
+void recompute(Lowered& whole, size_t output_count);
+
 // Whether a step has one result, that of this formula: the same work has several names.
 bool computes(const Step& step, const Expr& formula);
 

@@ -32,8 +32,8 @@ class UpdateGroup:
 class FusedOptimizer(Optimizer):
     """A rule with an update operation of the engine: one call updates all parameters of a group.
 
-    Subclasses define `_operation()`: (name, a new dict of attributes), `_rates(indices)`: one learning rate per parameter,
-    and `_arrays(state)`: the state as a tuple in the operation's order.
+    Subclasses define `_operation()`: (name, a new dict of attributes), `_rates(indices)`: one learning rate
+    per parameter, and `_arrays(state)`: the state as a tuple in the operation's order.
     """
 
     _updates_masters = False  # an operation "mp_" + name does it all, with the float32 copy as its last array

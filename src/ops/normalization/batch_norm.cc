@@ -181,6 +181,27 @@ OpDef predicting_core() {
   return general<BatchNormCore>(std::move(parts));
 }
 
+OpDef with_known_statistics() {
+  return general<BatchNormAgain>(
+      {.name = "_batch_norm_again",
+       .doc = "The result of batch normalisation with these statistics once more.",
+       .inputs = {"data", "gamma", "beta", "mean", "inverse_deviation"},
+       .infer =
+           [](Infer& i, const BatchNormAgain& a) {
+             const Shape& data = i.shape(0);
+             const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(data.size()), "BatchNorm");
+             expect_floats(i, 0);
+             for (size_t k = 1; k < 5; ++k)
+               expect_type(i, k, Shape{data[static_cast<size_t>(axis)]}, dtype_of_parameters(i.dtype(0)));
+             i.output(data, i.dtype(0), strides_like(data, i.strides(0)));
+             i.cost(200 + static_cast<double>(i.size(0)) * 0.3);
+           },
+       .kernel = [](KernelContext& c, const BatchNormAgain& a) { batch_norm_again(c, a); },
+       .strided_inputs = true,
+       .samples = {Sample(sample_arrays({2, 3, 2, 2}), make_attrs(BatchNormAgain{.fix_gamma = false})),
+                   Sample(sample_arrays({4, 3}), make_attrs(BatchNormAgain{.axis = -1, .activation = "relu"}))}});
+}
+
 struct AffineAttrs {
   double eps = 1e-3;
   bool fix_gamma = true;
@@ -351,7 +372,7 @@ Operators batch_norm_operators() {
   return {std::move(plain),       user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),
           sync_batch_norm(),      training_core(),
           affine_of_statistics(), predicting_core(),
-          batch_core_backward()};
+          batch_core_backward(),  with_known_statistics()};
 }
 
 }  // namespace headrace

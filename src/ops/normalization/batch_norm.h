@@ -23,6 +23,16 @@ struct BatchNormCore {
       field(&BatchNormCore::activation, "activation", "Applied to the result: nothing or relu.").one_of("|relu"));
 };
 
+struct BatchNormAgain {
+  int64_t axis = 1;
+  bool fix_gamma = true;
+  std::string activation = "";
+  static constexpr auto kFields = fields(
+      field(&BatchNormAgain::axis, "axis", "Axis of the channels; negative counts from the end."),
+      field(&BatchNormAgain::fix_gamma, "fix_gamma", "Whether gamma counts as 1."),
+      field(&BatchNormAgain::activation, "activation", "Applied to the result: nothing or relu.").one_of("|relu"));
+};
+
 struct BatchNormBack {
   int64_t axis = 1;
   bool fix_gamma = true, through_statistics = true;
@@ -37,6 +47,8 @@ struct BatchNormBack {
 // inputs: data, gamma, beta, moving mean, moving variance; outputs: result, mean, 1 / sqrt(variance + eps).
 // Training takes the statistics of the batch and updates the moving ones; gamma becomes 1 where it is fixed.
 extern const KernelPartOf<void(KernelContext&context, const BatchNormCore&attrs)> batch_norm_train, batch_norm_predict;
+// inputs: data, gamma, beta, mean, 1 / sqrt(variance + eps); outputs: the result that had these statistics, to the bit.
+extern const KernelPartOf<void(KernelContext& context, const BatchNormAgain& attrs)> batch_norm_again;
 // inputs: gradient of the result, data, gamma, beta, mean, 1 / sqrt(variance + eps); outputs: gradients of data, gamma
 // and beta. Data and results lie row-major, or channels-last where the first output does.
 extern const KernelPartOf<void(KernelContext& context, const BatchNormBack& attrs)> batch_norm_backward;

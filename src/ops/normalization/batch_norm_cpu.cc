@@ -103,9 +103,10 @@ void normalize(const Space& s, const Memory& x, const Memory& y, const Affine<T>
   });
 }
 
-template <class T>
-void finish_forward(KernelContext& c, const BatchNormCore& a, const Space& s, const Memory& x) {
-  const Affine<T> affine(s, c.input(1), a.fix_gamma, c.input(2), c.output(1), c.output(2));
+template <class T, class Attrs>
+void finish_forward(KernelContext& c, const Attrs& a, const Space& s, const Memory& x, const Tensor& mean,
+                    const Tensor& inverse) {
+  const Affine<T> affine(s, c.input(1), a.fix_gamma, c.input(2), mean, inverse);
   normalize<T>(s, x, memory_of(c, c.output(0), c.output(0).strides), affine, a.activation == "relu");
 }
 
@@ -130,7 +131,7 @@ void train(KernelContext& c, const BatchNormCore& a) {
   store_values(c.input(3), moving_mean);
   store_values(c.input(4), moving_variance);
   if (a.fix_gamma) store_values(c.input(1), std::vector<double>(mean.size(), 1.0));
-  finish_forward<T>(c, a, s, x);
+  finish_forward<T>(c, a, s, x, c.output(1), c.output(2));
 }
 
 template <class T>
@@ -141,7 +142,13 @@ void predict(KernelContext& c, const BatchNormCore& a) {
   store_values(c.output(1), values_of<double>(c.input(3)));
   store_values(c.output(2), inverse);
   if (y.size == 0) return;
-  finish_forward<T>(c, a, Space(y, axis_of(c, a.axis)), memory_of(c, c.input(0), y.strides));
+  finish_forward<T>(c, a, Space(y, axis_of(c, a.axis)), memory_of(c, c.input(0), y.strides), c.output(1), c.output(2));
+}
+
+template <class T>
+void again(KernelContext& c, const BatchNormAgain& a) {
+  const Tensor& y = c.output(0);
+  finish_forward<T>(c, a, Space(y, axis_of(c, a.axis)), memory_of(c, c.input(0), y.strides), c.input(3), c.input(4));
 }
 
 void train_on_host(KernelContext& c, const BatchNormCore& a) {
@@ -156,9 +163,16 @@ void predict_on_host(KernelContext& c, const BatchNormCore& a) {
   run(c, a);
 }
 
+void again_on_host(KernelContext& c, const BatchNormAgain& a) {
+  if (c.output(0).size == 0) return;
+  const auto run = c.output(0).dtype == DType::kFloat64 ? again<double> : again<float>;
+  run(c, a);
+}
+
 }  // namespace
 
 const decltype(batch_norm_train) batch_norm_train{"batch_norm", train_on_host};
 const decltype(batch_norm_predict) batch_norm_predict{"batch_norm", predict_on_host};
+const decltype(batch_norm_again) batch_norm_again{"batch_norm", again_on_host};
 
 }  // namespace headrace

@@ -54,7 +54,8 @@ device::ChannelVector vector_of(const Tensor& t) { return {t.data, t.strides[0]}
 // One call: what it computes in, and how its elements lie.
 class BatchCall {
  public:
-  BatchCall(KernelContext& c, int64_t axis, const std::string& activation) : relu_(activation == "relu") {
+  BatchCall(KernelContext& c, int64_t axis, const std::string& activation, DType parameters)
+      : relu_(activation == "relu") {
     const Tensor& result = c.output(0);
     const int64_t at = normalize_axis(axis, static_cast<int64_t>(result.shape.size()), c.name());
     const AxisSpace along = AxisSpace::along(result.shape, at);
@@ -67,7 +68,7 @@ class BatchCall {
       packing_.emplace(space_, item_size(result.dtype));
     compute_ = compute_name(result.dtype);
     element_ = element_name(result.dtype);
-    parameter_ = element_name(c.output(1).dtype);
+    parameter_ = element_name(parameters);
   }
 
   const device::BatchSpace& space() const { return space_; }
@@ -169,10 +170,12 @@ class BatchCall {
   std::string element_, parameter_;
 };
 
-void normalize_forward(KernelContext& c, const BatchNormCore& a, const BatchCall& call, const void* x) {
+template <class Attrs>
+void normalize_forward(KernelContext& c, const Attrs& a, const BatchCall& call, const void* x, const Tensor& mean,
+                       const Tensor& inverse) {
   call.normalize(x, c.output(0).data,
-                 {.mean = vector_of(c.output(1)),
-                  .inverse = vector_of(c.output(2)),
+                 {.mean = vector_of(mean),
+                  .inverse = vector_of(inverse),
                   .gamma = vector_of(c.input(1)),
                   .beta = vector_of(c.input(2)),
                   .fix_gamma = a.fix_gamma});
@@ -180,23 +183,29 @@ void normalize_forward(KernelContext& c, const BatchNormCore& a, const BatchCall
 
 void train_cuda(KernelContext& c, const BatchNormCore& a) {
   if (c.output(1).size == 0) return;
-  BatchCall call(c, a.axis, a.activation);
+  BatchCall call(c, a.axis, a.activation, c.output(1).dtype);
   const void* const x = in_order_of(c, c.input(0), c.output(0).strides);
   call.statistics(c, a, x, call.sums(c, x, nullptr, {}));
-  normalize_forward(c, a, call, x);
+  normalize_forward(c, a, call, x, c.output(1), c.output(2));
 }
 
 void predict_cuda(KernelContext& c, const BatchNormCore& a) {
   if (c.output(1).size == 0) return;
-  BatchCall call(c, a.axis, a.activation);
+  BatchCall call(c, a.axis, a.activation, c.output(1).dtype);
   const void* const x = in_order_of(c, c.input(0), c.output(0).strides);
   call.statistics(c, a, x, nullptr);
-  normalize_forward(c, a, call, x);
+  normalize_forward(c, a, call, x, c.output(1), c.output(2));
+}
+
+void again_cuda(KernelContext& c, const BatchNormAgain& a) {
+  if (c.output(0).size == 0) return;
+  const BatchCall call(c, a.axis, a.activation, c.input(1).dtype);
+  normalize_forward(c, a, call, in_order_of(c, c.input(0), c.output(0).strides), c.input(3), c.input(4));
 }
 
 void backward_cuda(KernelContext& c, const BatchNormBack& a) {
   if (c.output(1).size == 0) return;
-  BatchCall call(c, a.axis, a.activation);
+  BatchCall call(c, a.axis, a.activation, c.output(1).dtype);
   const Strides& order = c.output(0).strides;
   const void *const dy = in_order_of(c, c.input(0), order), *const x = in_order_of(c, c.input(1), order);
   const device::BatchAffineArguments affine{.mean = vector_of(c.input(4)),
@@ -213,8 +222,9 @@ void backward_cuda(KernelContext& c, const BatchNormBack& a) {
 void add_batch_norm_cuda(KernelTable& table) {
   table.set_part(batch_norm_train, train_cuda);
   table.set_part(batch_norm_predict, predict_cuda);
+  table.set_part(batch_norm_again, again_cuda);
   table.set_part(batch_norm_backward, backward_cuda);
-  table.set_own_kernels({"_batch_norm_train", "_batch_norm_predict", "_backward_BatchNorm"});
+  table.set_own_kernels({"_batch_norm_train", "_batch_norm_predict", "_batch_norm_again", "_backward_BatchNorm"});
 }
 
 }  // namespace headrace
