@@ -273,6 +273,7 @@ class Parameter:
     def __setstate__(self, state):
         # A copied or unpickled array is no variable yet: tell autograd which gradient belongs to it.
         self.__dict__.update(state)
+        self._note_change()
         if self._grad is not None:
             autograd.mark_variables(self._data, self._grad, self.grad_req)
 

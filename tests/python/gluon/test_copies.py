@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -148,6 +150,32 @@ CALLED = []
 
 def note(block, *_):
     CALLED.append(block)
+
+
+def test_a_trainer_notices_what_becomes_of_parameters_of_another_process():
+    program = """
+import pickle, sys
+from headrace import nd
+from headrace.gluon import nn
+net = nn.Dense(1, in_units=2)
+net.initialize()
+for _ in range(1000):
+    net.weight.set_data(nd.ones((1, 2)))
+sys.stdout.buffer.write(pickle.dumps(net))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    net = pickle.loads(done.stdout)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    for expected in (-0.5, -2.5):
+        with autograd.record():
+            loss = net(nd.ones((1, 2)))
+        loss.backward()
+        trainer.step(1)
+        assert net.bias.data().asnumpy().tolist() == [expected]
+        net.bias.initialize(mx.init.Constant(-2), force_reinit=True)  # another array
 
 
 @every_way
