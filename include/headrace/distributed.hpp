@@ -93,6 +93,9 @@ class ServerProgram {
   };
   virtual Kept kept_for(int /*number*/, const kvstore::Key& /*key*/) { return {}; }
   virtual void keep_for(int /*number*/, const kvstore::Key& /*key*/, const Kept& /*kept*/) {}
+  // Whether an update by row_sparse arrays leaves alone all rows that these do not have, in what is stored and in the
+  // arrays that are kept for it, where these are all dense or all row_sparse. Then the other server is told rows alone.
+  virtual bool leaves_other_rows(int /*number*/, const kvstore::Key& /*key*/) { return false; }
   // Calls `work`, in which command() and updaters are called.
   virtual void run(const std::function<void()>& work) { work(); }
 };
