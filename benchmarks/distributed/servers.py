@@ -1,11 +1,12 @@
 """Stores of several processes on servers, on one machine, beside those of MXNet 1.9.1.
 
     python benchmarks/distributed/servers.py [--rounds 5] [--kind dist_sync] [-n 2] [-s 2] [--replicas 2]
-                                             [--messages] [--tls]
+                                             [--optimizer adam] [--messages] [--tls]
 
 Both run by turns, so that other work on the machine meets both. Each server of Headrace is two processes with
-`--replicas 2`. `--messages` keeps arrays out of memory that processes share, as between machines; `--tls`
-encrypts, as Headrace does between machines and MXNet cannot. What gRPC alone does here says
+`--replicas 2`. Servers of `dist_sync` sum, those of `dist_async` update by SGD, or both by the `--optimizer`.
+`--messages` keeps arrays out of memory that processes share, as between machines; `--tls` encrypts, as
+Headrace does between machines and MXNet cannot. What gRPC alone does here says
 `build/release/benchmarks/grpc_benchmark`.
 """
 
@@ -72,12 +73,13 @@ def main(arguments):
     parser.add_argument(
         "--replicas", type=int, default=1, help="processes for each of Headrace's servers, 1 or 2"
     )
+    parser.add_argument("--optimizer", help="by which servers update, such as adam")
     parser.add_argument("--messages", action="store_true", help="no memory that processes share")
     parser.add_argument("--tls", action="store_true", help="what Headrace's processes say is encrypted")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.worker:
-        return work(options.worker, options.kind)
+        return work(options.worker, options)
     measured = {"Headrace": [], **({"MXNet": []} if MXNET.exists() else {})}
     for _ in range(options.rounds):
         for framework, times in measured.items():
@@ -95,6 +97,7 @@ def main(arguments):
 def run_job(framework, options):
     """{case: seconds that worker 0 saw}: the medians of a job."""
     work = [str(HERE), "--worker", framework, "--kind", options.kind]
+    work += ["--optimizer", options.optimizer] if options.optimizer else []
     if framework == "MXNet":
         outputs = outputs_of_mxnet([str(MXNET), *work], options)
     else:
@@ -141,16 +144,17 @@ def outputs_of_mxnet(command, options):
     return [process.communicate(timeout=600)[0] for process in processes]
 
 
-def work(framework, kind):
+def work(framework, options):
     """What each process of a job runs; servers and schedulers get no further than the import or the store."""
     if framework == "MXNet":
         import mxnet as mx
     else:
         import headrace as mx
 
-    store = mx.kv.create(kind)
-    if kind == "dist_async":
-        store.set_optimizer(mx.optimizer.SGD(learning_rate=0.1))
+    store = mx.kv.create(options.kind)
+    rule = options.optimizer or ("sgd" if options.kind == "dist_async" else None)
+    if rule:
+        store.set_optimizer(mx.optimizer.create(rule, learning_rate=0.1))
     result = {}
     for number, (name, case) in enumerate(CASES.items()):
         times, run = case(mx, store, 1000 * number)

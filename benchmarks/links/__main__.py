@@ -16,7 +16,7 @@ import signal
 import sys
 
 import jobs
-from cases import MB, carried, ranks, servers
+from cases import MB, carried, ranks, ranks_of_machines, servers
 from network import Network, obstacle, remove_those_left
 
 
@@ -31,14 +31,18 @@ def cases():
     yield ranks(4, 20, 1, 4 * MB)
     yield ranks(4, 200, 1, 32 * MB)
     yield ranks(4, 100, 8, 4 * MB)
+    nested = jobs.machines([4, 4], 50, inside=200)
+    nested_text = "2 machines of 4, 200 Mb/s inside, 50 between"
+    for strategy in ("sharded", "hierarchical"):
+        yield ranks_of_machines(strategy, nested, nested_text, 1, 8 * MB)
+    yield ranks_of_machines("hierarchical", nested, nested_text, 8, 4 * MB)
     flat = jobs.star(4, 100)
     for strategy in ("central", "tree", "ring", "bidirectional_ring", "sharded"):
         yield carried(strategy, flat, "4 machines, 100 Mb/s", 8 * MB)
     yield carried("central", flat, "4 machines, 100 Mb/s", 8 * MB, 16)
     yield carried("tree", flat, "4 machines, 100 Mb/s", 8 * MB, 16)
-    nested = jobs.machines([4, 4], 50, inside=200)
     for strategy in ("ring", "sharded", "hierarchical", "hierarchical_ring"):
-        yield carried(strategy, nested, "2 machines of 4, 200 Mb/s inside, 50 between", 8 * MB)
+        yield carried(strategy, nested, nested_text, 8 * MB)
 
 
 def smallest():

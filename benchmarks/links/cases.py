@@ -43,13 +43,21 @@ def servers(workers, count, megabits, keys, size):
 
 
 def ranks(count, megabits, keys, size):
-    """An `mpi` store, which shards every chunk."""
-    topology = jobs.star(count, megabits)
-    made = plan.make(topology, keys * size, "sharded", slices=keys * math.ceil(size / CHUNK))
+    """An `mpi` store of machines with one rank each, which shards every chunk."""
     text = f"{count} ranks, {megabits} Mb/s, {keys} x {size / MB:g} MB"
+    return _ranks("sharded", jobs.star(count, megabits), keys, size, text)
+
+
+def ranks_of_machines(strategy, topology, text, keys, size):
+    """An `mpi` store that is told which ranks share a machine (`hierarchical`), or not (`sharded`)."""
+    return _ranks(strategy, topology, keys, size, f"{strategy} ranks, {text}, {keys} x {size / MB:g} MB")
+
+
+def _ranks(strategy, topology, keys, size, text):
+    made = plan.make(topology, keys * size, strategy, slices=keys * math.ceil(size / CHUNK))
 
     def run(network, rounds):
-        return jobs.with_ranks(network, keys, size // 4, rounds)
+        return jobs.with_ranks(network, keys, size // 4, rounds, strategy == "hierarchical")
 
     return Case("ranks", text, topology, made, run)
 

@@ -128,11 +128,14 @@ def with_servers(network, workers, servers, keys, elements, rounds):
         return _measure(network, folder, workers, processes, rounds)
 
 
-def with_ranks(network, keys, elements, rounds):
-    """Pushes and pulls keys of an `mpi` store, one rank on each device, which a stand-in for ssh enters."""
+def with_ranks(network, keys, elements, rounds, knows_machines):
+    """Pushes and pulls keys of an `mpi` store, one rank on each device, which a stand-in for ssh enters.
+
+    Where ranks do not know their machines each device is one.
+    """
     with tempfile.TemporaryDirectory() as folder, _Processes() as processes:
         remote = pathlib.Path(folder) / "remote"
-        remote.write_text(_remote_shell(network))
+        remote.write_text(_remote_shell(network, knows_machines))
         remote.chmod(0o755)
         only = f"{network.address}/24"
         parameters = {
@@ -151,12 +154,16 @@ def with_ranks(network, keys, elements, rounds):
         return _measure(network, folder, len(network.devices), processes, rounds)
 
 
-def _remote_shell(network):
+def _remote_shell(network, knows_machines):
+    def names(device):
+        return device.partition("/")[0] if knows_machines else device.replace("/", "-")
+
     cases = "\n".join(
-        f"{address}) enter='{' '.join(network.command(device, []))}' name={device.replace('/', '-')};;"
+        f"{address}) enter='{' '.join(network.command(device, []))}' name={device.replace('/', '-')} "
+        f"machine={names(device)};;"
         for device, address in network.addresses.items()
     )
-    entered = 'exec $enter unshare --uts sh -c "hostname $name; $*"'
+    entered = 'exec $enter unshare --uts env HEADRACE_MACHINE=$machine sh -c "hostname $name; $*"'
     return f"#!/bin/sh\nhost=$1\nshift\ncase $host in\n{cases}\nesac\n{entered}\n"
 
 

@@ -50,8 +50,9 @@ void barrier();
 // come here, after the same calls. Raises RuntimeError for who comes back without a call.
 bool others_go_on();
 
-// Element by element, from rank 0 on: "sum", "mean", "max" or "min". Floats of 16 bits are summed in 32. The bits are
-// the same on all ranks and in every run. Raises ValueError for another name.
+// Element by element, over the ranks of each machine in their order, then over the machines: "sum", "mean", "max" or
+// "min". Floats of 16 bits are summed in 32. The bits are the same on all ranks and in every run. Raises ValueError for
+// another name.
 NDArray all_reduce(const NDArray& array, std::string_view reduction = "sum", std::string_view name = "");
 // The part of all_reduce() that belongs to this rank: as many entries of the first axis as other ranks get.
 NDArray reduce_scatter(const NDArray& array, std::string_view reduction = "sum", std::string_view name = "");
@@ -92,6 +93,9 @@ class ServerProgram {
   };
   virtual Kept kept_for(int /*number*/, const kvstore::Key& /*key*/) { return {}; }
   virtual void keep_for(int /*number*/, const kvstore::Key& /*key*/, const Kept& /*kept*/) {}
+  // Whether an update by row_sparse arrays leaves alone all rows that these do not have, in what is stored and in the
+  // arrays that are kept for it, where these are all dense or all row_sparse. Then the other server is told rows alone.
+  virtual bool leaves_other_rows(int /*number*/, const kvstore::Key& /*key*/) { return false; }
   // Calls `work`, in which command() and updaters are called.
   virtual void run(const std::function<void()>& work) { work(); }
 };

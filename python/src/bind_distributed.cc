@@ -15,11 +15,15 @@ namespace headrace::python {
 namespace {
 
 // Calls command(number, set_updater, head, body), where set_updater(function) takes what kvstore.Store.set_updater
-// does; kept_for(number, key), which gives (arrays, bytes), and keep_for(number, key, arrays, bytes).
+// does; kept_for(number, key), which gives (arrays, bytes), keep_for(number, key, arrays, bytes), and
+// leaves_other_rows(number, key), which gives a bool.
 class PythonProgram final : public distributed::ServerProgram {
  public:
-  PythonProgram(nb::object command, nb::object kept_for, nb::object keep_for)
-      : command_(std::move(command)), kept_for_(std::move(kept_for)), keep_for_(std::move(keep_for)) {}
+  PythonProgram(nb::object command, nb::object kept_for, nb::object keep_for, nb::object leaves_other_rows)
+      : command_(std::move(command)),
+        kept_for_(std::move(kept_for)),
+        keep_for_(std::move(keep_for)),
+        leaves_other_rows_(std::move(leaves_other_rows)) {}
 
   std::string command(int number, kvstore::KVStore& store, int head, const std::string& body) override {
     const auto set_updater = [&store](nb::object function) { store.set_updater(updater_of(std::move(function))); };
@@ -40,13 +44,16 @@ class PythonProgram final : public distributed::ServerProgram {
     for (const NDArray& array : kept.arrays) arrays.append(wrapped(array, false));
     keep_for_(number, python_key(key), arrays, nb::bytes(kept.rest.data(), kept.rest.size()));
   }
+  bool leaves_other_rows(int number, const kvstore::Key& key) override {
+    return nb::cast<bool>(leaves_other_rows_(number, python_key(key)));
+  }
   void run(const std::function<void()>& work) override {
     const WithGil locked;
     work();
   }
 
  private:
-  const nb::object command_, kept_for_, keep_for_;
+  const nb::object command_, kept_for_, keep_for_, leaves_other_rows_;
 };
 
 std::span<const std::byte> bytes_of(const nb::bytes& object) {
@@ -111,8 +118,8 @@ void bind_distributed(nb::module_& parent) {
   nb::dict commands;  // heads by name
   for (const distributed::NamedCommand& one : distributed::kCommands) commands[one.name] = one.head;
   m.attr("commands") = commands;
-  m.def("serve", [](nb::object command, nb::object kept_for, nb::object keep_for) {
-    PythonProgram program(std::move(command), std::move(kept_for), std::move(keep_for));
+  m.def("serve", [](nb::object command, nb::object kept_for, nb::object keep_for, nb::object leaves_other_rows) {
+    PythonProgram program(std::move(command), std::move(kept_for), std::move(keep_for), std::move(leaves_other_rows));
     translated([&] {
       const WithoutGil unlocked;
       distributed::serve(program);

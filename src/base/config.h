@@ -44,6 +44,7 @@ struct Config {
   bool fusion = true;              // queued and compiled operations are fused
   bool native = kNativeByDefault;  // formulas become machine code
   std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch
+  std::string machine;             // of this process, among ranks; empty: that whose memory it shares
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing
   std::string log_level = "warn";  // error, warn, info or debug
   // What is done at exit about errors of operations that no wait has raised.

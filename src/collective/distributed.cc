@@ -47,8 +47,8 @@ void abandon(const std::string& why) { collective::leave_process_group(why); }
 
 int rank() { return collective::process_group().rank(); }
 int size() { return collective::process_group().size(); }
-int local_rank() { return collective::process_group().local_rank(); }
-int local_size() { return collective::process_group().local_size(); }
+int local_rank() { return static_cast<int>(collective::process_group().machines().local()); }
+int local_size() { return static_cast<int>(collective::process_group().machines().local_size()); }
 void barrier() { collective::barrier(collective::process_group()); }
 bool others_go_on() { return collective::process_group().others_go_on(); }
 

@@ -138,8 +138,7 @@ void Group::live(const Open& open, std::function<void(std::exception_ptr)> opene
     wire_ = open();
     rank_ = wire_->rank();
     size_ = wire_->size();
-    local_rank_ = wire_->local_rank();
-    local_size_ = wire_->local_size();
+    machines_.emplace(wire_->machines());
     agreement_ = std::make_unique<Agreement>(rank_, size_);
     transfers_ = std::make_unique<Transfers>(*wire_);
   } catch (...) {

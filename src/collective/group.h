@@ -40,8 +40,7 @@ class Group {
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
-  int local_rank() const noexcept { return local_rank_; }  // among those of this machine
-  int local_size() const noexcept { return local_size_; }
+  const Machines& machines() const noexcept { return *machines_; }
   // 0, 1, 2 ...: programs make what needs names of its own in one order on all ranks.
   int take_number() noexcept { return numbers_++; }
 
@@ -87,7 +86,8 @@ class Group {
   bool is_over();
 
   const int process_;
-  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;  // after the constructor nobody changes them
+  int rank_ = 0, size_ = 1;  // after the constructor nobody changes these
+  std::optional<Machines> machines_;
   std::atomic<int> numbers_{0};
 
   std::mutex mutex_;

@@ -10,7 +10,7 @@
 namespace headrace::collective {
 
 // Changes with every change of what the library implements.
-inline constexpr uint32_t kMpiInterface = 1;
+inline constexpr uint32_t kMpiInterface = 2;
 
 struct MpiLibrary {
   uint32_t interface = kMpiInterface;

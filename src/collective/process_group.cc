@@ -19,10 +19,9 @@ class LoneWire final : public Wire {
  public:
   int rank() const noexcept override { return 0; }
   int size() const noexcept override { return 1; }
-  int local_rank() const noexcept override { return 0; }
-  int local_size() const noexcept override { return 1; }
+  const Machines& machines() const noexcept override { return machines_; }
 
-  TransferPtr scatter(const std::byte*, std::span<const size_t>, std::byte*) override { return done(); }
+  TransferPtr scatter(Lane, const std::byte*, std::span<const size_t>, std::byte*) override { return done(); }
   TransferPtr gather(Lane, std::byte*, std::span<const size_t>) override { return done(); }
   TransferPtr broadcast(std::byte*, size_t, int) override { return done(); }
   void abort(const std::string&) override { std::_Exit(1); }
@@ -32,6 +31,8 @@ class LoneWire final : public Wire {
     bool is_done() override { return true; }
   };
   static TransferPtr done() { return std::make_unique<Done>(); }
+
+  const Machines machines_{{0}, 0};
 };
 
 struct Membership {

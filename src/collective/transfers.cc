@@ -12,17 +12,23 @@ namespace {
 constexpr size_t kChunkBytes = size_t{1} << 20;
 constexpr size_t kPieceBytes = size_t{64} << 20;  // of a broadcast
 constexpr size_t kOnTheirWay = 4;
+constexpr size_t kTileElements = 4096;   // elements that are folded by machines at once
 constexpr size_t kSmallBytes = 8 << 10;  // all ranks send each other all of it: one way instead of two
 
-bool is_fold(const Work& work) { return work.what == Work::What::kFold || work.what == Work::What::kFoldParts; }
-
 size_t bytes_of(const Work& work) { return work.elements * item_size(work.dtype); }
+bool is_small(const Work& work) { return bytes_of(work) <= kSmallBytes; }
 
-// In elements, of each rank: as equal as can be.
-std::vector<size_t> shares(size_t elements, size_t ranks) {
-  std::vector<size_t> made(ranks, elements / ranks);
-  for (size_t rank = 0; rank < elements % ranks; ++rank) ++made[rank];
+std::vector<size_t> equal_shares(size_t elements, size_t count) {
+  std::vector<size_t> made(count, elements / count);
+  for (size_t place = 0; place < elements % count; ++place) ++made[place];
   return made;
+}
+
+size_t sum_of(std::span<const size_t> sizes) { return std::accumulate(sizes.begin(), sizes.end(), size_t{0}); }
+
+std::vector<size_t> in_bytes(std::vector<size_t> elements, DType dtype) {
+  for (size_t& count : elements) count *= item_size(dtype);
+  return elements;
 }
 
 }  // namespace
@@ -43,102 +49,194 @@ void Transfers::add(Work work, std::function<void()> done) {
 }
 
 void Transfers::add_chunk(Work work, std::function<void()> done) {
-  const auto ranks = static_cast<size_t>(wire_.size());
-  const bool scatters = is_fold(work) && (work.what == Work::What::kFoldParts || bytes_of(work) > kSmallBytes);
-  Chunk& chunk = chunks_.emplace_back(Chunk{std::move(work), std::move(done), scatters});
-  if (chunk.work.what == Work::What::kGather) chunk.sizes = chunk.work.sizes;
-  if (!is_fold(chunk.work)) return;
-  chunk.sizes = scatters ? shares(chunk.work.elements, ranks) : std::vector<size_t>(ranks, chunk.work.elements);
-  for (size_t& size : chunk.sizes) size *= item_size(chunk.work.dtype);
+  std::vector<Lane> route = route_of(work);
+  chunks_.push_back({.work = std::move(work), .done = std::move(done), .route = std::move(route)});
 }
 
-std::vector<std::byte> Transfers::take_landing(size_t bytes) {
-  std::vector<std::byte> landing;
-  if (!landings_.empty()) {
-    landing = std::move(landings_.back());
-    landings_.pop_back();
-  }
-  if (landing.size() < bytes) landing.resize(bytes);
-  return landing;
-}
-
-void Transfers::start_scatter(Chunk& chunk) {
-  const size_t own = chunk.sizes[static_cast<size_t>(wire_.rank())];
-  chunk.landing = take_landing(own * chunk.sizes.size());
-  chunk.transfer = wire_.scatter(chunk.work.input, chunk.sizes, chunk.landing.data());
-}
-
-// Folds the parts of all ranks, `part` bytes each: that of this one is `own`, the others lie in the landing.
-void Transfers::fold_landing(const Chunk& chunk, const std::byte* own, std::byte* target, size_t part) const {
-  std::vector<const std::byte*> sources;
-  for (size_t rank = 0; rank < chunk.sizes.size(); ++rank) sources.push_back(chunk.landing.data() + rank * part);
-  sources[static_cast<size_t>(wire_.rank())] = own;
-  fold_into(target, sources, chunk.work.fold, chunk.work.dtype, part / item_size(chunk.work.dtype));
-}
-
-void Transfers::end_scatter(Chunk& chunk) {
-  const auto rank = static_cast<size_t>(wire_.rank());
-  const bool is_whole = chunk.work.what == Work::What::kFold;
-  const size_t offset = std::accumulate(chunk.sizes.begin(), chunk.sizes.begin() + wire_.rank(), size_t{0});
-  fold_landing(chunk, chunk.work.input + offset, chunk.work.output + (is_whole ? offset : 0), chunk.sizes[rank]);
-  landings_.push_back(std::move(chunk.landing));
-}
-
-void Transfers::start_last(Chunk& chunk) {
-  const Work& work = chunk.work;
+std::vector<Lane> Transfers::route_of(const Work& work) const {
   switch (work.what) {
     case Work::What::kNothing:
-    case Work::What::kFoldParts:
-      chunk.transfer = nullptr;
-      break;
-    case Work::What::kBroadcast:
-      chunk.transfer = wire_.broadcast(work.output, bytes_of(work), work.root);
-      break;
+      return {};
     case Work::What::kGather:
-      chunk.transfer = wire_.gather(Lane::kGather, work.output, chunk.sizes);
-      break;
+    case Work::What::kBroadcast:
+      return {Lane::kGather};
+    case Work::What::kFoldParts:
+      return {Lane::kScatter};
     case Work::What::kFold:
-      if (!chunk.scatters) {
-        const size_t bytes = bytes_of(work);
-        chunk.landing = take_landing(bytes * chunk.sizes.size());
-        if (bytes) std::memcpy(chunk.landing.data() + static_cast<size_t>(wire_.rank()) * bytes, work.input, bytes);
-      }
-      chunk.transfer = wire_.gather(Lane::kGather, chunk.scatters ? work.output : chunk.landing.data(), chunk.sizes);
+      break;
+  }
+  if (is_small(work)) return {Lane::kGather};
+  if (!machines_.is_hierarchical()) return {Lane::kScatter, Lane::kGather};
+  if (!machines_.has_slice()) return {Lane::kMachineScatter, Lane::kMachineGather};
+  return {Lane::kMachineScatter, Lane::kAcrossScatter, Lane::kAcrossGather, Lane::kMachineGather};
+}
+
+// What of a fold belongs to each member of a lane, in elements.
+std::vector<size_t> Transfers::shares(const Work& work, Lane lane) const {
+  if (lane == Lane::kAcrossScatter || lane == Lane::kAcrossGather)
+    return equal_shares(own_share(work, Lane::kMachineScatter).size, machines_.ranks().size());
+  if (lane != Lane::kMachineScatter && lane != Lane::kMachineGather)
+    return equal_shares(work.elements, static_cast<size_t>(wire_.size()));
+  std::vector<size_t> made = equal_shares(work.elements, machines_.slices());
+  made.resize(machines_.local_size());
+  return made;
+}
+
+Transfers::Part Transfers::own_share(const Work& work, Lane lane) const {
+  const std::vector<size_t> all = shares(work, lane);
+  const size_t place = machines_.place(lane);
+  return {sum_of(std::span(all).first(place)), all[place]};
+}
+
+std::vector<std::byte> Transfers::take_memory(size_t bytes) {
+  std::vector<std::byte> taken;
+  if (!memory_.empty()) {
+    taken = std::move(memory_.back());
+    memory_.pop_back();
+  }
+  if (taken.size() < bytes) taken.resize(bytes);
+  return taken;
+}
+
+void Transfers::give_back(std::vector<std::byte>& memory) {
+  if (!memory.empty()) memory_.push_back(std::move(memory));
+  memory.clear();
+}
+
+// --- the steps of a chunk --------------------------------------------------------------------------------------------
+
+void Transfers::begin(Chunk& chunk, Lane lane) {
+  const Work& work = chunk.work;
+  switch (lane) {
+    case Lane::kAgreement:
+      break;  // of the group itself
+    case Lane::kScatter:
+    case Lane::kMachineScatter:
+      return begin_scatter(chunk, lane, work.input);
+    case Lane::kAcrossScatter:
+      return begin_scatter(chunk, lane, chunk.partial.data());
+    case Lane::kAcrossGather: {
+      const size_t before = own_share(work, Lane::kMachineScatter).begin * item_size(work.dtype);
+      chunk.transfer = wire_.gather(lane, work.output + before, in_bytes(shares(work, lane), work.dtype));
+      break;
+    }
+    case Lane::kMachineGather:
+      chunk.transfer = wire_.gather(lane, work.output, in_bytes(shares(work, lane), work.dtype));
+      break;
+    case Lane::kGather:
+      begin_common_gather(chunk);
   }
 }
 
-void Transfers::finish(Chunk& chunk) {
-  if (chunk.work.what == Work::What::kFold && !chunk.scatters) {
-    fold_landing(chunk, chunk.work.input, chunk.work.output, bytes_of(chunk.work));
-    landings_.push_back(std::move(chunk.landing));
-  }
-  if (chunk.done) chunk.done();
+void Transfers::begin_scatter(Chunk& chunk, Lane lane, const std::byte* own) {
+  const Work& work = chunk.work;
+  const DType dtype = lane == Lane::kAcrossScatter ? partial_dtype(work.fold, work.dtype) : work.dtype;
+  const std::vector<size_t> sizes = in_bytes(shares(work, lane), dtype);
+  chunk.landing = take_memory(sizes[machines_.place(lane)] * sizes.size());
+  chunk.transfer = wire_.scatter(lane, own, sizes, chunk.landing.data());
 }
 
-// Transfers of a lane are begun in the order of the chunks, on all ranks; what of different lanes comes first does not
-// matter.
+void Transfers::begin_common_gather(Chunk& chunk) {
+  const Work& work = chunk.work;
+  if (work.what == Work::What::kBroadcast) {
+    chunk.transfer = wire_.broadcast(work.output, bytes_of(work), work.root);
+  } else if (work.what == Work::What::kGather) {
+    chunk.transfer = wire_.gather(Lane::kGather, work.output, work.sizes);
+  } else if (is_small(work)) {
+    const size_t bytes = bytes_of(work), ranks = static_cast<size_t>(wire_.size());
+    chunk.landing = take_memory(bytes * ranks);
+    if (bytes) std::memcpy(chunk.landing.data() + static_cast<size_t>(wire_.rank()) * bytes, work.input, bytes);
+    chunk.transfer = wire_.gather(Lane::kGather, chunk.landing.data(), std::vector<size_t>(ranks, bytes));
+  } else {
+    chunk.transfer = wire_.gather(Lane::kGather, work.output, in_bytes(shares(work, Lane::kGather), work.dtype));
+  }
+}
+
+void Transfers::end(Chunk& chunk, Lane lane) {
+  const Work& work = chunk.work;
+  const size_t item = item_size(work.dtype);
+  const DType partial = partial_dtype(work.fold, work.dtype);
+  chunk.transfer = nullptr;
+  if (lane == Lane::kScatter) {
+    const Part own = own_share(work, lane);
+    const bool is_whole = work.what == Work::What::kFold;
+    const Sources sources = landed(chunk, lane, work.input + own.begin * item, own.size * item);
+    fold_ranks(work, sources, work.output + (is_whole ? own.begin * item : 0), own.size);
+  } else if (lane == Lane::kMachineScatter) {
+    const Part own = own_share(work, lane);
+    const Sources sources = landed(chunk, lane, work.input + own.begin * item, own.size * item);
+    chunk.partial = take_memory(own.size * item_size(partial));
+    fold_into(chunk.partial.data(), partial, sources, work.dtype, work.fold, own.size);
+  } else if (lane == Lane::kAcrossScatter) {
+    const Part own = own_share(work, lane);
+    const size_t slice = own_share(work, Lane::kMachineScatter).begin, bytes = item_size(partial);
+    const Sources sources = landed(chunk, lane, chunk.partial.data() + own.begin * bytes, own.size * bytes);
+    fold_into(work.output + (slice + own.begin) * item, work.dtype, sources, partial, work.fold, own.size);
+    give_back(chunk.partial);
+  } else if (work.what == Work::What::kFold && is_small(work)) {
+    fold_ranks(work, landed(chunk, lane, work.input, bytes_of(work)), work.output, work.elements);
+  }
+  give_back(chunk.landing);
+}
+
+// Where what the members of a lane gave lies, `bytes` of each: `own` is that of this one.
+Transfers::Sources Transfers::landed(const Chunk& chunk, Lane lane, const std::byte* own, size_t bytes) const {
+  Sources sources(machines_.members(lane).size());
+  for (size_t place = 0; place < sources.size(); ++place) sources[place] = chunk.landing.data() + place * bytes;
+  sources[machines_.place(lane)] = own;
+  return sources;
+}
+
+// Of all ranks at once, in the order of a hierarchy.
+void Transfers::fold_ranks(const Work& work, const Sources& sources, std::byte* target, size_t elements) {
+  if (!machines_.is_hierarchical()) return fold_into(target, work.dtype, sources, work.dtype, work.fold, elements);
+  const DType partial = partial_dtype(work.fold, work.dtype);
+  const size_t item = item_size(work.dtype), row = kTileElements * item_size(partial);
+  std::vector<std::byte> memory = take_memory(row * machines_.ranks().size());
+  for (size_t begin = 0; begin < elements; begin += kTileElements) {
+    const size_t count = std::min(kTileElements, elements - begin);
+    Sources of_machines;
+    for (const std::vector<int>& ranks : machines_.ranks()) {
+      Sources of_ranks;
+      for (const int rank : ranks) of_ranks.push_back(sources[static_cast<size_t>(rank)] + begin * item);
+      std::byte* const place = memory.data() + of_machines.size() * row;
+      fold_into(place, partial, of_ranks, work.dtype, work.fold, count);
+      of_machines.push_back(place);
+    }
+    fold_into(target + begin * item, work.dtype, of_machines, partial, work.fold, count);
+  }
+  give_back(memory);
+}
+
+// --- all chunks ------------------------------------------------------------------------------------------------------
+
+// Begins what can be begun. A lane that the chunk has still to use is kept from the chunks after it: their transfers of
+// it come later on all ranks.
+bool Transfers::advance(Chunk& chunk, std::array<bool, kLanes>& is_kept) {
+  bool has_moved = false;
+  for (;;) {
+    if (chunk.transfer) {
+      if (!chunk.transfer->is_done()) break;
+      end(chunk, chunk.route[chunk.begun - 1]);
+      has_moved = true;
+    }
+    if (chunk.begun == chunk.route.size() || is_kept[static_cast<size_t>(chunk.route[chunk.begun])]) break;
+    begin(chunk, chunk.route[chunk.begun++]);
+    has_moved = true;
+  }
+  for (size_t step = chunk.begun; step < chunk.route.size(); ++step)
+    is_kept[static_cast<size_t>(chunk.route[step])] = true;
+  return has_moved;
+}
+
 bool Transfers::advance() {
   bool has_moved = false;
-  for (; scatters_ < std::min(kOnTheirWay, chunks_.size()); ++scatters_) {
-    has_moved = true;
-    if (chunks_[scatters_].scatters) start_scatter(chunks_[scatters_]);
-  }
-  for (; lasts_ < scatters_; ++lasts_) {
-    Chunk& chunk = chunks_[lasts_];
-    if (chunk.scatters) {
-      if (!chunk.transfer->is_done()) break;
-      end_scatter(chunk);
-    }
-    start_last(chunk);
-    has_moved = true;
-  }
-  while (lasts_ > 0) {
-    Chunk& chunk = chunks_.front();
-    if (chunk.transfer && !chunk.transfer->is_done()) break;
-    finish(chunk);
+  std::array<bool, kLanes> is_kept{};
+  for (size_t place = 0; place < std::min(kOnTheirWay, chunks_.size()); ++place)
+    has_moved |= advance(chunks_[place], is_kept);
+  while (!chunks_.empty() && chunks_.front().begun == chunks_.front().route.size() && !chunks_.front().transfer) {
+    if (chunks_.front().done) chunks_.front().done();
     chunks_.pop_front();
-    --scatters_;
-    --lasts_;
     has_moved = true;
   }
   return has_moved;

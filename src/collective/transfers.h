@@ -1,10 +1,12 @@
 // Transfers: carries out what the ranks have agreed on, in its order, over a wire. Large arrays are cut into chunks, of
 // which several are on their way: while one is summed here the next are sent. Belongs to the thread of its group.
+//
+// Whatever way a fold takes, the ranks of each machine are folded in their order, then the machines in theirs.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "collective/fold.h"
@@ -33,7 +35,7 @@ struct Work {
 
 class Transfers {
  public:
-  explicit Transfers(Wire& wire) : wire_(wire) {}
+  explicit Transfers(Wire& wire) : wire_(wire), machines_(wire.machines()) {}
 
   // `done` is called in advance().
   void add(Work work, std::function<void()> done);
@@ -43,27 +45,37 @@ class Transfers {
 
  private:
   struct Chunk {
-    Work work;                   // of this chunk alone
-    std::function<void()> done;  // of the last chunk of a call
-    bool scatters;
-    std::vector<size_t> sizes = {};  // in bytes, by rank
-    std::vector<std::byte> landing = {};
-    TransferPtr transfer = nullptr;  // the one that was begun last
+    Work work;                            // of this chunk alone
+    std::function<void()> done;           // of the last chunk of a call
+    std::vector<Lane> route;              // its transfers, one after the other
+    size_t begun = 0;                     // so many of them
+    TransferPtr transfer = nullptr;       // the one that was begun last, until it is over
+    std::vector<std::byte> landing = {};  // what it brings, where that is to be folded
+    std::vector<std::byte> partial = {};  // the slice of this rank, folded over its machine
   };
+  struct Part {
+    size_t begin, size;  // in elements
+  };
+  using Sources = std::vector<const std::byte*>;
 
   void add_chunk(Work work, std::function<void()> done);
-  void start_scatter(Chunk& chunk);
-  void end_scatter(Chunk& chunk);
-  void start_last(Chunk& chunk);
-  void finish(Chunk& chunk);
-  void fold_landing(const Chunk& chunk, const std::byte* own, std::byte* target, size_t part) const;
-  std::vector<std::byte> take_landing(size_t bytes);
+  std::vector<Lane> route_of(const Work& work) const;
+  bool advance(Chunk& chunk, std::array<bool, kLanes>& is_kept);
+  void begin(Chunk& chunk, Lane lane);
+  void end(Chunk& chunk, Lane lane);
+  void begin_scatter(Chunk& chunk, Lane lane, const std::byte* own);
+  void begin_common_gather(Chunk& chunk);
+  std::vector<size_t> shares(const Work& work, Lane lane) const;
+  Part own_share(const Work& work, Lane lane) const;
+  Sources landed(const Chunk& chunk, Lane lane, const std::byte* own, size_t bytes) const;
+  void fold_ranks(const Work& work, const Sources& sources, std::byte* target, size_t elements);
+  std::vector<std::byte> take_memory(size_t bytes);
+  void give_back(std::vector<std::byte>& memory);
 
   Wire& wire_;
+  const Machines& machines_;
   std::deque<Chunk> chunks_;
-  size_t scatters_ = 0;                           // so many of the first chunks have begun to scatter, or need not
-  size_t lasts_ = 0;                              // so many have begun their last transfer
-  std::vector<std::vector<std::byte>> landings_;  // that are free
+  std::vector<std::vector<std::byte>> memory_;  // that is free
 };
 
 }  // namespace headrace::collective

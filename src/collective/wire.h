@@ -4,15 +4,13 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 
-namespace headrace::collective {
+#include "collective/machines.h"
 
-enum class Lane : uint8_t { kAgreement, kScatter, kGather };
-inline constexpr size_t kLanes = 3;
+namespace headrace::collective {
 
 // What one transfer moves, all ranks together, is below this; whoever has more takes several.
 inline constexpr size_t kMostBytes = size_t{1} << 30;
@@ -32,14 +30,14 @@ class Wire {
 
   virtual int rank() const noexcept = 0;
   virtual int size() const noexcept = 0;
-  virtual int local_rank() const noexcept = 0;  // among those of this machine
-  virtual int local_size() const noexcept = 0;
+  virtual const Machines& machines() const noexcept = 0;
 
-  // In `own` there are parts for all ranks, one after the other, of sizes[r] bytes. Each rank is given those that are
-  // meant for it, of sizes[rank()] bytes, in the order of the ranks; the place of its own is left as it is. Lane
-  // kScatter.
-  virtual TransferPtr scatter(const std::byte* own, std::span<const size_t> sizes, std::byte* all) = 0;
-  // In `all` there is room for a part of each rank, of sizes[r] bytes, one after the other; that of this rank is there.
+  // Among the members of a lane that scatters. In `own` there are parts for all of them, one after the other, of
+  // sizes[m] bytes. Each is given those that are meant for it, in the order of the members; the place of its own is
+  // left as it is.
+  virtual TransferPtr scatter(Lane lane, const std::byte* own, std::span<const size_t> sizes, std::byte* all) = 0;
+  // Among the members of another lane. In `all` there is room for a part of each, of sizes[m] bytes, one after the
+  // other; that of this rank is there.
   virtual TransferPtr gather(Lane lane, std::byte* all, std::span<const size_t> sizes) = 0;
   // Writes what rank `root` has into `data` of the others. Lane kGather.
   virtual TransferPtr broadcast(std::byte* data, size_t size, int root) = 0;

@@ -121,6 +121,7 @@ void ServedStore::init(const InitRequest& request, const Elements& elements, con
     Entry& entry = find(request.place());
     store_->replace(key, array_of(request.value(), elements));
     entry.published = {};
+    entry.told = 0;
     return asker.answer(grpc::Status::OK);
   }
   Entry& entry = find_or_make(key, request.value());
@@ -176,7 +177,7 @@ void ServedStore::spoil(const kvstore::Key& key, Entry& entry, const std::string
   for (const Asker& waiting : entry.inits) waiting.answer({grpc::StatusCode::INVALID_ARGUMENT, entry.error});
   entry.inits.clear();
   refuse_joined(entry, entry.error);
-  tell_outcome(key, entry, {});
+  tell_outcome(key, entry, {}, {});
   answer_hopeless_pushes(entry);
   answer_pulls(key, entry);
 }
@@ -223,10 +224,12 @@ void ServedStore::close_rounds(const kvstore::Key& key, Entry& entry) {
 // In the order of the ranks. What goes wrong is told to all who pull.
 void ServedStore::apply(const kvstore::Key& key, Entry& entry, std::vector<Pushed> pushed) {
   entry.published = {};
+  RowNumbers rows;
   try {
     use_settings(pushed[0].settings);
     std::vector<NDArray> values;
     for (Pushed& one : pushed) values.push_back(std::move(one.value));
+    rows = rows_told_of(values);
     const bool is_dense = values[0].storage_kind() == StorageKind::kDense;
     if (is_dense && values.size() > 1 && is_half(values[0].dtype())) values = widened_sum(values, values[0].dtype());
     store_->push(key, std::move(values));
@@ -237,7 +240,7 @@ void ServedStore::apply(const kvstore::Key& key, Entry& entry, std::vector<Pushe
   } catch (const std::exception& error) {
     entry.error = error.what();
   }
-  tell_outcome(key, entry, pushed);
+  tell_outcome(key, entry, pushed, rows);
   for (const Pushed& one : pushed)
     if (one.asker) one.asker->answer(grpc::Status::OK);
 }
@@ -351,6 +354,7 @@ void ServedStore::command(const CommandRequest& request, const Asker& asker) {
       settings_[request.settings()] = request.body();
     return asker.answer(grpc::Status::OK);
   }
+  forget_told();
   const auto [last, is_first] = commands_.try_emplace(request.head(), request.body());
   if (is_first || last->second != request.body()) {
     last->second = request.body();
@@ -386,6 +390,7 @@ void ServedStore::ask(const CommandRequest& request, const Asker& asker) {
     case kJoin:
       return join(request, asker);
     default:
+      forget_told();
       asker.answer(program_.command(number_, *store_, request.head(), request.body()));
   }
 }

@@ -18,6 +18,7 @@
 #include "distributed/membership.h"
 #include "distributed/messages.h"
 #include "distributed/rounds.h"
+#include "distributed/told_arrays.h"
 #include "headrace/distributed.hpp"
 
 namespace headrace::distributed {
@@ -86,7 +87,7 @@ class ServedStore {
   };
   // What became of pushes elsewhere.
   struct Taken {
-    std::vector<NDArray> arrays = {};  // the stored one, and those that the program keeps for it; of others' memory
+    ToldArrays arrays;  // the stored one, and those that the program keeps for it
     std::string kept = {};
     uint64_t order = 0;  // in which they came
   };
@@ -113,6 +114,7 @@ class ServedStore {
     std::string error;              // why what is stored is not what it should be
     std::vector<NDArray> arriving;  // of an outcome whose end has not come
     std::optional<Taken> taken;     // and not put in its place
+    size_t told = 0;                // arrays that the backup has as they were before the push that is applied; 0: any
   };
 
   size_t rank_of(const Place& place) const;
@@ -127,9 +129,21 @@ class ServedStore {
   void use_settings(uint64_t number);
   void keep_state(size_t rank, const std::string& state);
   class Telling;
-  void tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed, bool is_copy = false);
+  // `rows`: those that were pushed, where all that was pushed is row_sparse.
+  using RowNumbers = std::optional<std::vector<int64_t>>;
+  void tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed, const RowNumbers& rows,
+                    bool is_copy = false);
   void tell_command(CommandRequest&& command);
-  void tell_arrays(const kvstore::Key& key, Entry& entry, const std::shared_ptr<Telling>& telling);
+  void tell_arrays(const kvstore::Key& key, Entry& entry, const std::shared_ptr<Telling>& telling,
+                   const RowNumbers& rows);
+  void tell_rows(const kvstore::Key& key, const Entry& entry, const std::vector<NDArray>& kept, Telling& telling,
+                 const std::vector<int64_t>& rows);
+  bool may_tell_rows(const kvstore::Key& key, const Entry& entry, const std::vector<NDArray>& kept,
+                     const RowNumbers& rows);
+  RowNumbers rows_told_of(std::span<const NDArray> values) const;
+  // What changes by something else than a push the backup changes by itself, and is then told all.
+  void forget_told();
+  std::vector<NDArray> own_arrays(const kvstore::Key& key, const Entry& entry);
   void set_place_without_key(Place& place) const;
   void set_place(const kvstore::Key& key, Place& place) const;
   void settle(const kvstore::Key& key, Entry& entry);

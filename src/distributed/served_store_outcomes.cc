@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/check.h"
 #include "distributed/commands.h"
@@ -10,6 +11,7 @@
 #include "engine/runtime.h"
 #include "headrace/sparse.hpp"
 #include "kvstore/buckets.h"
+#include "kvstore/rows.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
 
@@ -45,6 +47,7 @@ class ServedStore::Telling {
     part.block = std::move(block);
   }
   void set_kept(std::string kept) { head_.set_kept(std::move(kept)); }
+  void set_has_rows() { head_.set_has_rows(true); }
   std::vector<Var*> reads() const {
     std::vector<Var*> all;
     for (const Part& part : parts_) all.push_back(&part.packed.view()->storage()->var());
@@ -129,7 +132,8 @@ class ServedStore::Telling {
 
 // --- the primary -----------------------------------------------------------------------------------------------------
 
-void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed, bool is_copy) {
+void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed,
+                               const RowNumbers& rows, bool is_copy) {
   if (!backup_ || !backup_->is_there()) return;
   Outcome head;
   set_place(key, *head.mutable_place());
@@ -147,8 +151,9 @@ void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<
   const auto telling = std::make_shared<Telling>(backup_, std::move(head), later_);
   if (!entry.error.empty()) return telling->fail_with(entry.error);
   try {
-    tell_arrays(key, entry, telling);
+    tell_arrays(key, entry, telling, rows);
   } catch (const std::exception& error) {
+    entry.told = 0;
     telling->fail_with(error.what());
   }
 }
@@ -164,24 +169,68 @@ void ServedStore::set_place(const kvstore::Key& key, Place& place) const {
   set_key(key, *place.mutable_key());
 }
 
-void ServedStore::tell_arrays(const kvstore::Key& key, Entry& entry, const std::shared_ptr<Telling>& telling) {
-  if (entry.sparse) {
-    const NDArray rows = sparse::zeros(StorageKind::kRowSparse, entry.shape, entry.dtype);
-    store_->pull(key, {rows});
-    telling->add(rows);
-  } else {
-    const Published published = publish(key, entry, [this](size_t bytes) { return backup_->block_for(bytes); });
-    telling->add(published.array, published.block);
-  }
+void ServedStore::tell_arrays(const kvstore::Key& key, Entry& entry, const std::shared_ptr<Telling>& telling,
+                              const RowNumbers& rows) {
   ServerProgram::Kept kept = program_.kept_for(number_, key);
-  for (const NDArray& array : kept.arrays) telling->add(array);
+  if (may_tell_rows(key, entry, kept.arrays, rows)) {
+    tell_rows(key, entry, kept.arrays, *telling, *rows);
+  } else {
+    if (entry.sparse) {
+      const NDArray all = sparse::zeros(StorageKind::kRowSparse, entry.shape, entry.dtype);
+      store_->pull(key, {all});
+      telling->add(all);
+    } else {
+      const Published published = publish(key, entry, [this](size_t bytes) { return backup_->block_for(bytes); });
+      telling->add(published.array, published.block);
+    }
+    for (const NDArray& array : kept.arrays) telling->add(array);
+  }
   telling->set_kept(std::move(kept.rest));
+  entry.told = 1 + kept.arrays.size();
   const std::vector<Var*> reads = telling->reads();
   runtime().engine.push(TaskSpec{.name = "kvstore tell",
                                  .reads = reads,
                                  .cost_ns = Engine::kInlineCostNs + kNsPerToldByte * telling->bytes(),
                                  .priority = Priority::kHigh},
                         [telling] { telling->run(); });
+}
+
+// None: the backup is told all.
+ServedStore::RowNumbers ServedStore::rows_told_of(std::span<const NDArray> values) const {
+  if (!backup_ || !backup_->is_there() || !store_->updater()) return {};
+  std::set<int64_t> numbers;
+  for (const NDArray& value : values) {
+    if (value.storage_kind() != StorageKind::kRowSparse) return {};
+    const std::vector<int64_t> own = sparse::indices_of(value).to_vector<int64_t>();
+    numbers.insert(own.begin(), own.end());
+  }
+  return std::vector<int64_t>(numbers.begin(), numbers.end());
+}
+
+bool ServedStore::may_tell_rows(const kvstore::Key& key, const Entry& entry, const std::vector<NDArray>& kept,
+                                const RowNumbers& rows) {
+  const auto is_alike = [&](const NDArray& array) {
+    const StorageKind kind = entry.sparse ? StorageKind::kRowSparse : StorageKind::kDense;
+    return array.storage_kind() == kind && array.ndim() > 0 && array.shape()[0] == entry.shape[0];
+  };
+  return rows && entry.told == 1 + kept.size() && 2 * static_cast<int64_t>(rows->size()) < entry.shape[0] &&
+         std::ranges::all_of(kept, is_alike) && program_.leaves_other_rows(number_, key);
+}
+
+void ServedStore::tell_rows(const kvstore::Key& key, const Entry& entry, const std::vector<NDArray>& kept,
+                            Telling& telling, const std::vector<int64_t>& rows) {
+  const NDArray ids = NDArray::from_host(rows.data(), {static_cast<int64_t>(rows.size())}, DType::kInt64);
+  const NDArray stored = sparse::zeros(StorageKind::kRowSparse, entry.shape, entry.dtype);
+  const kvstore::Item item{key, {stored}};
+  const std::vector<NDArray> asked{ids};
+  store_->row_sparse_pull({&item, 1}, {&asked, 1}, 0);
+  telling.set_has_rows();
+  telling.add(stored);
+  for (const NDArray& array : kept) telling.add(kvstore::rows_of(array, ids));
+}
+
+void ServedStore::forget_told() {
+  for (auto& [key, entry] : entries_) entry.told = 0;
 }
 
 void ServedStore::tell_command(CommandRequest&& command) {
@@ -210,7 +259,7 @@ void ServedStore::copy_to_backup() {
   for (const auto& [rank, state] : states_) new_states_.insert(rank);
   for (auto& [key, entry] : entries_) {
     if (!entry.is_ready && entry.error.empty()) continue;  // its init has not been answered
-    tell_outcome(key, entry, {}, true);
+    tell_outcome(key, entry, {}, {}, true);
     for (const auto& [rank, joined] : entry.joined) {
       Request request;
       Repeated& told = *request.mutable_repeated();
@@ -245,15 +294,31 @@ void ServedStore::take_outcome(Outcome&& outcome, const Elements& elements) {
   if (outcome.has_value()) entry.arriving.push_back(array_of(outcome.value(), elements));
   if (!outcome.is_last()) return;
   std::vector<NDArray> arrays = std::exchange(entry.arriving, {});
-  if (outcome.error().empty())
-    entry.taken = Taken{std::move(arrays), outcome.kept(), ++taken_};
-  else
+  if (!outcome.error().empty()) {
     entry.error = outcome.error();
+  } else if (outcome.has_rows()) {
+    const kvstore::Key key = key_of(outcome.place().key());
+    Taken taken = entry.taken ? *std::exchange(entry.taken, {}) : Taken{ToldArrays(own_arrays(key, entry))};
+    taken.arrays.change_rows(std::move(arrays));
+    entry.taken = Taken{std::move(taken.arrays), outcome.kept(), ++taken_};
+  } else {
+    entry.taken = Taken{ToldArrays(std::move(arrays)), outcome.kept(), ++taken_};
+  }
   entry.rounds.skip_to(outcome.closed());
   entry.applied.take(outcome);
   for (const auto& [rank, state] : outcome.states()) states_[rank] = state;
   use_settings(outcome.settings());
   for (const std::string& id : outcome.history()) history::write("applied", id);
+}
+
+// What is stored here, and what the program keeps for it.
+std::vector<NDArray> ServedStore::own_arrays(const kvstore::Key& key, const Entry& entry) {
+  check(entry.is_ready, ErrorKind::kValue, "distributed: rows of an array came that has not been inited");
+  std::vector<NDArray> arrays{entry.sparse ? sparse::zeros(StorageKind::kRowSparse, entry.shape, entry.dtype)
+                                           : NDArray::empty(entry.shape, entry.dtype)};
+  store_->pull(key, {arrays[0]});
+  for (const NDArray& array : program_.kept_for(number_, key).arrays) arrays.push_back(array);
+  return arrays;
 }
 
 // In the order in which they came: what programs keep beside arrays may be of all keys.
@@ -273,16 +338,17 @@ void ServedStore::settle() {
 
 // Whatever is borrowed is copied, as it will be written.
 void ServedStore::settle(const kvstore::Key& key, Entry& entry) {
-  const Taken taken = *std::exchange(entry.taken, {});
-  check(!taken.arrays.empty(), ErrorKind::kValue, "distributed: an outcome without an array came");
-  const kvstore::Item item{key, {taken.arrays[0]}};
+  Taken taken = *std::exchange(entry.taken, {});
+  const std::vector<NDArray>& arrays = taken.arrays.whole();
+  check(!arrays.empty(), ErrorKind::kValue, "distributed: an outcome without an array came");
+  const kvstore::Item item{key, {arrays[0]}};
   if (std::exchange(entry.is_ready, true))
     store_->replace({&item, 1});
   else
     store_->init({&item, 1});
   entry.published = {};
   ServerProgram::Kept kept{.rest = taken.kept};
-  for (size_t i = 1; i < taken.arrays.size(); ++i) kept.arrays.push_back(copied_to(taken.arrays[i], {}));
+  for (size_t i = 1; i < arrays.size(); ++i) kept.arrays.push_back(copied_to(arrays[i], {}));
   program_.keep_for(number_, key, kept);
 }
 

@@ -1,9 +1,8 @@
 // Store: row_sparse arrays, and rows of what is stored.
 
-#include <set>
-
 #include "base/check.h"
 #include "headrace/sparse.hpp"
+#include "kvstore/rows.h"
 #include "kvstore/store.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -27,23 +26,6 @@ void Store::check_rows(std::span<const Item> items, std::span<const std::vector<
             ids ? storage_kind_name(ids.storage_kind()) : "none");
   }
 }
-
-namespace {
-
-// The rows with these numbers as a row_sparse array.
-NDArray rows_of(const NDArray& stored, const NDArray& given) {
-  NDArray ids = copied_to(cast_to(given.detach(), DType::kInt64), Device{});
-  ids = call("_reshape_to", {ids}, {{"shape", Shape{ids.size()}}});
-  if (stored.storage_kind() == StorageKind::kRowSparse) return call("_sparse_retain", {stored, ids});
-  const std::vector<int64_t> numbers = ids.to_vector<int64_t>();
-  const std::set<int64_t> rows(numbers.begin(), numbers.end());
-  const std::vector<int64_t> each(rows.begin(), rows.end());
-  const NDArray places = NDArray::from_host(each.data(), {static_cast<int64_t>(each.size())}, DType::kInt64);
-  const NDArray values = call("take", {stored, copied_to(places, stored.device())}, {{"mode", std::string("raise")}});
-  return sparse::row_sparse(copied_to(values, Device{}), places, stored.shape());
-}
-
-}  // namespace
 
 void Store::row_sparse_pull(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids, int priority) {
   check_rows(items, row_ids);

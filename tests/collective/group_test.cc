@@ -24,8 +24,8 @@ constexpr int kRanks = 3;
 TEST(Group, KnowsItsRanks) {
   on_groups(kRanks, [](Group& group) {
     EXPECT_EQ(group.size(), kRanks);
-    EXPECT_EQ(group.local_size(), kRanks);
-    EXPECT_EQ(group.local_rank(), group.rank());
+    EXPECT_EQ(group.machines().local_size(), size_t{kRanks});
+    EXPECT_EQ(group.machines().local(), static_cast<size_t>(group.rank()));
     EXPECT_EQ(group.take_number(), 0);
     EXPECT_EQ(group.take_number(), 1);
   });
@@ -48,36 +48,94 @@ TEST(Group, ABarrierHoldsAllBack) {
   });
 }
 
-// Of every way to the sum: sent whole, in parts, in chunks.
-TEST(Group, FoldsInTheOrderOfRanks) {
-  for (const int64_t size : {0, 1, 2, 1000, 70'001, 600'000}) {
-    for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBfloat16, DType::kInt8, DType::kFloat64}) {
-      if (size > 2000 && dtype != DType::kFloat32 && dtype != DType::kFloat16) continue;
-      const auto value_of = [&](int rank) { return varied({size}, dtype, 40 + static_cast<uint64_t>(rank)); };
-      const bool is_narrow = dtype == DType::kFloat16 || dtype == DType::kBfloat16;
-      NDArray expected = cast_to(value_of(0), is_narrow ? DType::kFloat32 : dtype);
-      for (int rank = 1; rank < kRanks; ++rank)
-        expected = call("elemwise_add", {expected, cast_to(value_of(rank), expected.dtype())});
-      const std::string bits = bytes_of(cast_to(expected, dtype));
-      on_groups(kRanks, [&](Group& group) {
-        const NDArray own = value_of(group.rank());
-        EXPECT_EQ(bytes_of(all_reduce(group, "", Fold::kSum, own)), bits) << size << dtype_name(dtype);
-        EXPECT_EQ(bytes_of(own), bytes_of(value_of(group.rank())));
-      });
+bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }
+
+// The sum in the order of the ranks within each machine, then of the machines.
+NDArray sum_in_order(const std::vector<int>& placement, const std::function<NDArray(int rank)>& value_of) {
+  const DType dtype = value_of(0).dtype();
+  const Machines machines(placement, 0);
+  NDArray total;
+  for (const std::vector<int>& ranks : machines.ranks()) {
+    NDArray partial;
+    for (const int rank : ranks) {
+      const NDArray wide = cast_to(value_of(rank), is_half(dtype) ? DType::kFloat32 : dtype);
+      partial = partial ? call("elemwise_add", {partial, wide}) : wide;
+    }
+    total = total ? call("elemwise_add", {total, partial}) : partial;
+  }
+  return cast_to(total, dtype);
+}
+
+const std::vector<std::vector<int>> kPlacements = {{0, 0, 0}, {0, 1, 2},       {0, 0, 1, 1},      {0, 1, 0, 1},
+                                                   {0, 1, 0}, {0, 0, 0, 0, 1}, {0, 1, 2, 2, 1, 0}};
+
+// Of every way to the sum: sent whole, in parts, in chunks; within machines first.
+TEST(Group, FoldsInTheOrderOfRanksAndMachines) {
+  for (const std::vector<int>& placement : kPlacements) {
+    for (const int64_t size : {0, 1, 2, 1000, 70'001, 600'000}) {
+      for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBfloat16, DType::kInt8, DType::kFloat64}) {
+        if (size > 2000 && dtype != DType::kFloat32 && dtype != DType::kFloat16) continue;
+        const auto value_of = [&](int rank) { return varied({size}, dtype, 40 + static_cast<uint64_t>(rank)); };
+        const std::string bits = bytes_of(sum_in_order(placement, value_of));
+        on_machines(placement, [&](Group& group) {
+          const NDArray own = value_of(group.rank());
+          EXPECT_EQ(bytes_of(all_reduce(group, "", Fold::kSum, own)), bits)
+              << testing::PrintToString(placement) << size << dtype_name(dtype);
+          EXPECT_EQ(bytes_of(own), bytes_of(value_of(group.rank())));
+        });
+      }
     }
   }
 }
 
+TEST(Group, WhatItScattersIsPartOfTheSameSum) {
+  for (const std::vector<int>& placement : kPlacements) {
+    const auto ranks = static_cast<int64_t>(placement.size());
+    const auto value_of = [&](int rank) {
+      return varied({ranks, 5003}, DType::kFloat16, 90 + static_cast<uint64_t>(rank));
+    };
+    const std::string bits = bytes_of(sum_in_order(placement, value_of));
+    on_machines(placement, [&](Group& group) {
+      const std::string part = bytes_of(reduce_scatter(group, "", Fold::kSum, value_of(group.rank())));
+      EXPECT_EQ(part, bits.substr(part.size() * static_cast<size_t>(group.rank()), part.size()));
+    });
+  }
+}
+
+// Chunks of all sorts are on their way together, and each rank is ready for them in its own time.
+TEST(Group, TheBitsDoNotDependOnWhoIsFirst) {
+  constexpr int kRuns = 50;
+  const std::vector<int> placement = {0, 1, 1, 0, 2, 2};
+  std::vector<std::string> bits;
+  for (int run = 0; run < kRuns; ++run) {
+    std::vector<std::string> seen(placement.size());
+    on_machines(placement, [&](Group& group) {
+      std::vector<NDArray> sums;
+      for (const int64_t size : {7, 40'000, 300, 600'000, 9000}) {
+        if ((group.rank() + run) % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50 * run));
+        const NDArray own = varied({size}, DType::kFloat32, static_cast<uint64_t>(10 * size + group.rank()));
+        sums.push_back(all_reduce(group, "", Fold::kSum, own));
+        sums.push_back(all_gather(group, "", own));
+        sums.push_back(all_reduce(group, std::to_string(size), Fold::kMax, own));
+      }
+      for (const NDArray& sum : sums) seen[static_cast<size_t>(group.rank())] += bytes_of(sum);
+    });
+    if (bits.empty()) bits = std::vector<std::string>(seen.size(), seen[0]);
+    EXPECT_TRUE(seen == bits) << "in run " << run;
+  }
+}
+
 TEST(Group, GreatestAndLeast) {
-  on_groups(kRanks, [](Group& group) {
-    const auto own = static_cast<float>(group.rank());
-    const NDArray value = array({own, -own, group.rank() == 1 ? std::nanf("") : own});
-    const Floats greatest = all_reduce(group, "", Fold::kMax, value).to_vector<float>();
-    EXPECT_EQ(greatest[0], 2);
-    EXPECT_EQ(greatest[1], 0);
-    EXPECT_TRUE(std::isnan(greatest[2]));
-    EXPECT_EQ(all_reduce(group, "", Fold::kMin, value).to_vector<float>()[1], -2);
-  });
+  for (const std::vector<int>& placement : {std::vector<int>{0, 0, 0}, {0, 1, 0}})
+    on_machines(placement, [](Group& group) {
+      const auto own = static_cast<float>(group.rank());
+      const NDArray value = array({own, -own, group.rank() == 1 ? std::nanf("") : own});
+      const Floats greatest = all_reduce(group, "", Fold::kMax, value).to_vector<float>();
+      EXPECT_EQ(greatest[0], 2);
+      EXPECT_EQ(greatest[1], 0);
+      EXPECT_TRUE(std::isnan(greatest[2]));
+      EXPECT_EQ(all_reduce(group, "", Fold::kMin, value).to_vector<float>()[1], -2);
+    });
 }
 
 TEST(Group, ScattersWhatItHasReduced) {

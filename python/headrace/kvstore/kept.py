@@ -3,11 +3,22 @@
 import io
 import pickle
 
+from .. import optimizer as rules
 from .._arrays import NDArray
 
-__all__ = ["keep_for", "kept_for"]
+__all__ = ["keep_for", "kept_for", "leaves_other_rows"]
 
 _PLAIN = (bool, int, float, str, type(None))
+
+
+# By class, as subclasses may do otherwise: whether a rule leaves rows alone that a row_sparse gradient lacks.
+LEAVE_OTHER_ROWS = {
+    rules.SGD: lambda rule: rule.lazy_update,
+    rules.ccSGD: lambda rule: rule.lazy_update,
+    rules.Adam: lambda rule: rule.lazy_update,
+    rules.AdaGrad: lambda rule: True,
+    rules.contrib.GroupAdaGrad: lambda rule: True,
+}
 
 
 class _Pickler(pickle.Pickler):
@@ -68,6 +79,13 @@ def keep_for(updater, index, arrays, rest):
     optimizer.num_update = most
     if optimizer.lr_scheduler is not None:
         vars(optimizer.lr_scheduler).update(kept["scheduler"])
+
+
+def leaves_other_rows(updater):
+    """Whether updates by row_sparse gradients change no other rows, of weights and states of one stype."""
+    rule = updater.optimizer
+    known = LEAVE_OTHER_ROWS.get(type(rule))
+    return known is not None and not rule.multi_precision and known(rule)
 
 
 def _plain(held):

@@ -7,7 +7,7 @@ import sys
 from .. import _core
 from ..base import MXNetError
 from .commands import GET_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS
-from .kept import keep_for, kept_for
+from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
 from .remote import use_settings
 from .states import set_states
@@ -38,7 +38,7 @@ class KVStoreServer:
 
     def run(self):
         """Serves until no worker is left. MXNetError: the job cannot begin, or has lost its scheduler."""
-        serve(self._command, self._kept_for, self._keep_for)
+        serve(self._command, self._kept_for, self._keep_for, self._leaves_other_rows)
 
     def _command(self, number, set_updater, head, body):
         if head == SET_OPTIMIZER:
@@ -63,6 +63,9 @@ class KVStoreServer:
         if rest:
             keep_for(self._stores[number][1].updater, _index_of(key), arrays, rest)
 
+    def _leaves_other_rows(self, number, key):
+        return number in self._stores and leaves_other_rows(self._stores[number][1].updater)
+
     def _set_optimizer(self, number, set_updater, body):
         if number in self._stores:
             if self._stores[number][0] == body:
@@ -80,7 +83,12 @@ def _index_of(key):
     return key.decode() if isinstance(key, bytes) else key
 
 
-def serve(command, kept_for=lambda number, key: ([], b""), keep_for=lambda number, key, arrays, rest: None):
+def serve(
+    command,
+    kept_for=lambda number, key: ([], b""),
+    keep_for=lambda number, key, arrays, rest: None,
+    leaves_other_rows=lambda number, key: False,
+):
     """Takes part in the job as a server or scheduler, until no worker is left.
 
     `command(number, set_updater, head, body)` is called for the commands of workers: `number` is that of the
@@ -88,10 +96,12 @@ def serve(command, kept_for=lambda number, key: ([], b""), keep_for=lambda numbe
     does, `head` is a number and `body` bytes; it gives bytes for a worker that asks, or None.
     `kept_for(number, key)` gives what an updater keeps for a key, as (arrays, bytes): where the job has
     replicas another server is told it after each push, and `keep_for(number, key, arrays, bytes)` is called
-    there before it serves. Keys are numbers or bytes.
+    there before it serves. It is told rows alone where `leaves_other_rows(number, key)` says that an update
+    by row_sparse arrays leaves alone all rows that these lack, in what is stored and in the arrays that are
+    kept, if these are all dense or all row_sparse. Keys are numbers or bytes.
     MXNetError: the job cannot begin, or has lost its scheduler.
     """
-    _core.distributed.serve(command, kept_for, keep_for)
+    _core.distributed.serve(command, kept_for, keep_for, leaves_other_rows)
 
 
 def serve_if_asked():

@@ -2,18 +2,23 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <numeric>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "base/config.h"
 #include "collective/mpi_library.h"
 #include "collective/wire.h"
 
 namespace headrace::collective {
 namespace {
+
+constexpr int kNameBytes = 256;  // of a machine, with the zero at the end
 
 void check_mpi(int status, const char* what) {
   if (status == MPI_SUCCESS) return;
@@ -34,9 +39,9 @@ struct Counts {
   // As many bytes from each.
   Counts(size_t ranks, size_t size) : Counts(std::vector<size_t>(ranks, size)) {}
 
-  // Nothing from this rank, and the places of the others as they were.
-  Counts without(int rank) && {
-    counts[static_cast<size_t>(rank)] = 0;
+  // Nothing at the place of this rank, and those of the others as they were.
+  Counts without(size_t place) && {
+    counts[place] = 0;
     return std::move(*this);
   }
 
@@ -68,34 +73,28 @@ class MpiWire final : public Wire {
     check(level >= MPI_THREAD_FUNNELED, ErrorKind::kRuntime, "MPI cannot be used in processes with threads");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    MPI_Comm local = MPI_COMM_NULL;
-    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local),
-              "MPI_Comm_split_type");
-    MPI_Comm_rank(local, &local_rank_);
-    MPI_Comm_size(local, &local_size_);
-    MPI_Comm_free(&local);
-    for (MPI_Comm& lane : lanes_) {
-      check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &lane), "MPI_Comm_dup");
-      MPI_Comm_set_errhandler(lane, MPI_ERRORS_RETURN);
-    }
+    machines_.emplace(machines_of_ranks(), rank_);
+    lanes_.fill(MPI_COMM_NULL);
+    for (size_t lane = 0; lane < kLanes; ++lane) open_lane(static_cast<Lane>(lane));
   }
   ~MpiWire() override {
-    for (MPI_Comm& lane : lanes_) MPI_Comm_free(&lane);
+    for (MPI_Comm& lane : lanes_)
+      if (lane != MPI_COMM_NULL) MPI_Comm_free(&lane);
     MPI_Finalize();
   }
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return size_; }
-  int local_rank() const noexcept override { return local_rank_; }
-  int local_size() const noexcept override { return local_size_; }
+  const Machines& machines() const noexcept override { return *machines_; }
 
-  TransferPtr scatter(const std::byte* own, std::span<const size_t> sizes, std::byte* all) override {
-    auto made = std::make_unique<MpiTransfer>(Counts(sizes).without(rank_),
-                                              Counts(sizes.size(), sizes[static_cast<size_t>(rank_)]).without(rank_));
-    check_mpi(MPI_Ialltoallv(own, made->sent.counts.data(), made->sent.offsets.data(), MPI_BYTE, all,
-                             made->received.counts.data(), made->received.offsets.data(), MPI_BYTE,
-                             lane(Lane::kScatter), &made->request),
-              "MPI_Ialltoallv");
+  TransferPtr scatter(Lane on, const std::byte* own, std::span<const size_t> sizes, std::byte* all) override {
+    const size_t place = machines_->place(on);
+    auto made =
+        std::make_unique<MpiTransfer>(Counts(sizes).without(place), Counts(sizes.size(), sizes[place]).without(place));
+    check_mpi(
+        MPI_Ialltoallv(own, made->sent.counts.data(), made->sent.offsets.data(), MPI_BYTE, all,
+                       made->received.counts.data(), made->received.offsets.data(), MPI_BYTE, lane(on), &made->request),
+        "MPI_Ialltoallv");
     return made;
   }
 
@@ -123,8 +122,40 @@ class MpiWire final : public Wire {
  private:
   MPI_Comm lane(Lane lane) const { return lanes_[static_cast<size_t>(lane)]; }
 
-  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
-  std::array<MPI_Comm, kLanes> lanes_{};
+  // By rank, the first rank of its machine: of those that share memory, or that give the same name for it.
+  std::vector<int> machines_of_ranks() const {
+    MPI_Comm local = MPI_COMM_NULL;
+    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local),
+              "MPI_Comm_split_type");
+    int first = rank_;
+    check_mpi(MPI_Bcast(&first, 1, MPI_INT, 0, local), "MPI_Bcast");
+    MPI_Comm_free(&local);
+    std::array<char, kNameBytes> own{};
+    const std::string& name = config().machine;
+    check(name.size() < own.size(), ErrorKind::kValue,
+          "HEADRACE_MACHINE: expected a name of less than {} bytes, got {}", kNameBytes, name.size());
+    std::ranges::copy(name.empty() ? fmt::format("\n{}", first) : name, own.begin());  // no name has a line break
+    std::vector<std::array<char, kNameBytes>> names(static_cast<size_t>(size_));
+    check_mpi(MPI_Allgather(own.data(), kNameBytes, MPI_CHAR, names.data(), kNameBytes, MPI_CHAR, MPI_COMM_WORLD),
+              "MPI_Allgather");
+    std::vector<int> machines;
+    for (const auto& of_rank : names)
+      machines.push_back(static_cast<int>(std::ranges::find(names, of_rank) - names.begin()));
+    return machines;
+  }
+
+  void open_lane(Lane lane) {
+    if (static_cast<size_t>(lane) >= kCommonLanes && !machines_->is_hierarchical()) return;
+    const std::vector<int> members = machines_->members(lane);
+    MPI_Comm& opened = lanes_[static_cast<size_t>(lane)];
+    check_mpi(MPI_Comm_split(MPI_COMM_WORLD, members.empty() ? MPI_UNDEFINED : members.front(), rank_, &opened),
+              "MPI_Comm_split");
+    if (opened != MPI_COMM_NULL) MPI_Comm_set_errhandler(opened, MPI_ERRORS_RETURN);
+  }
+
+  int rank_ = 0, size_ = 1;
+  std::optional<Machines> machines_;
+  std::array<MPI_Comm, kLanes> lanes_;  // null: this rank does not use it
 };
 
 std::unique_ptr<Wire> open_mpi_wire() { return std::make_unique<MpiWire>(); }

@@ -40,6 +40,11 @@ def text_of(job):
     return job.stdout + job.stderr
 
 
+def lines_of(job):
+    """What workers have printed; mpirun has lines of its own, of signals for example that it passes on."""
+    return [line for line in job.stdout.splitlines() if line.startswith("[worker")]
+
+
 def of_workers(text, ranks=3):
     return [f"[worker {rank}] {text}" for rank in range(ranks)]
 
@@ -72,7 +77,42 @@ def test_the_kind_is_known():
 def test_ranks_exchange_arrays():
     job = launch("exchanges")
     assert job.returncode == 0, text_of(job)
-    assert sorted(job.stdout.splitlines()) == of_workers("all as it should be")
+    assert sorted(lines_of(job)) == of_workers("all as it should be")
+
+
+@needs_mpi
+@pytest.mark.parametrize("machines", ["0,1,0", "0,0,1,1", "0,0,1,2,1,0"])
+def test_ranks_of_several_machines_exchange_arrays(machines):
+    ranks = len(machines.split(","))
+    job = launch("on_machines", machines, "exchanges", ranks=ranks)
+    assert job.returncode == 0, text_of(job)
+    assert sorted(lines_of(job)) == of_workers("all as it should be", ranks)
+
+
+@needs_mpi
+@pytest.mark.parametrize("machines", ["0,0,1,1", "0,1,2,0,1,2"])
+def test_the_bits_of_sums_over_machines_do_not_depend_on_who_is_first(machines):
+    digests = set()
+    ranks = len(machines.split(","))
+    for runs in ("25", "25"):
+        job = launch("on_machines", machines, "many_sums", runs, ranks=ranks)
+        assert job.returncode == 0, text_of(job)
+        digests.update(line.split("] ")[1] for line in lines_of(job))
+    assert len(digests) == 1 and "digest" in digests.pop()
+
+
+@needs_mpi
+def test_machines_have_names_of_some_length():
+    command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-c"]
+    job = subprocess.run(
+        [*command, "from headrace import distributed as d; d.init()"],
+        env={**os.environ, "HEADRACE_MACHINE": "m" * 300},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert job.returncode != 0
+    assert "HEADRACE_MACHINE: expected a name of less than 256 bytes, got 300" in text_of(job)
 
 
 @needs_mpi
@@ -114,7 +154,7 @@ def test_the_bits_do_not_depend_on_who_is_first_or_leaves_out_a_layer():
     for update_on_kvstore in ("True", "True", "False"):
         job = launch("skips", "5", update_on_kvstore)
         assert job.returncode == 0, text_of(job)
-        digests.update(line.split("] ")[1] for line in job.stdout.splitlines())
+        digests.update(line.split("] ")[1] for line in lines_of(job))
     assert len(digests) == 1 and "digest" in digests.pop()
 
 

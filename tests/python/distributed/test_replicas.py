@@ -9,6 +9,8 @@ import sys
 import numpy
 import pytest
 
+from headrace import nd, optimizer
+from headrace.kvstore.kept import LEAVE_OTHER_ROWS, kept_for, leaves_other_rows
 from headrace.optimizer.state_io import load_states
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -61,9 +63,11 @@ def trained(folder, what, times):
     return dict(numpy.load(folder / "weights.npz")), states, counts
 
 
-@pytest.mark.parametrize("what", ["compressed", "mixed"])
+@pytest.mark.parametrize("what", ["compressed", "mixed", "adam", "sgd", "adagrad", "ftrl"])
 def test_what_backups_go_on_with_is_all_that_counts(tmp_path, what):
-    """Split, small and row_sparse arrays, and settings that change; backups that come later are told all."""
+    """Split and small arrays, gradients of many rows and of few, of which backups are told rows alone, and
+    settings that change; backups that come later are told all.
+    """
     kept, lost = (trained(tmp_path / str(times), what, times) for times in (0, 2))
     assert kept[0].keys() == lost[0].keys()
     for key, array in kept[0].items():
@@ -75,6 +79,33 @@ def test_what_backups_go_on_with_is_all_that_counts(tmp_path, what):
             numpy.testing.assert_array_equal(theirs.asnumpy(), ours.asnumpy(), err_msg=key)
     assert kept[2]._index_update_count == lost[2]._index_update_count
     assert kept[2].num_update == lost[2].num_update
+
+
+@pytest.mark.parametrize("rule", list(LEAVE_OTHER_ROWS), ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("stype", ["default", "row_sparse"])
+def test_rules_leave_alone_the_rows_that_gradients_do_not_have(rule, stype):
+    updater = optimizer.get_updater(rule(learning_rate=0.1))
+    assert leaves_other_rows(updater)
+    weight = nd.random.uniform(shape=(20, 3)).tostype(stype)
+    all_rows = numpy.arange(20)
+    values = nd.random.uniform(shape=(20, 3))
+    updater(0, nd.sparse.row_sparse_array((values, all_rows), shape=(20, 3)), weight)
+    arrays, _ = kept_for(updater, 0)
+    before = [one.asnumpy() for one in (weight, *arrays)]
+    updater(0, nd.sparse.row_sparse_array((values[2:4], numpy.array([5, 11])), shape=(20, 3)), weight)
+    for array, old in zip((weight, *kept_for(updater, 0)[0]), before):
+        assert array.stype == stype
+        changed = (array.asnumpy() != old).any(axis=1)
+        assert changed.nonzero()[0].tolist() == [5, 11]
+
+
+def test_other_rules_are_not_trusted_to():
+    class Own(optimizer.SGD):
+        pass
+
+    others = (optimizer.SGD(lazy_update=False), optimizer.SGD(multi_precision=True), optimizer.NAG(), Own())
+    for rule in others:
+        assert not leaves_other_rows(optimizer.get_updater(rule))
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Exchanges of several ranks, and what stores over them do: asserts."""
 
+import os
+
 import numpy
 import pytest
 
@@ -8,11 +10,21 @@ from headrace import autograd, distributed, gpu, kv, nd, np, optimizer
 from headrace.base import MXNetError
 
 rank, size = distributed.rank(), distributed.size()
+placement = distributed.all_gather_object(os.environ.get("HEADRACE_MACHINE"))
+machines = [[other for other in range(size) if placement[other] == name] for name in dict.fromkeys(placement)]
+
+
+def in_order(values):
+    """The sum, in the order of the ranks within machines, then of the machines."""
+    partial = [sum(values[other] for other in ranks) for ranks in machines]
+    return sum(partial[1:], partial[0])
 
 
 def check_exchanges():
     assert distributed.is_initialized()
-    assert (distributed.local_rank(), distributed.local_size()) == (rank, size)
+    (own_machine,) = (ranks for ranks in machines if rank in ranks)
+    assert distributed.local_rank() == own_machine.index(rank)
+    assert distributed.local_size() == len(own_machine)
     own = nd.array([rank, 1.0])
     total = distributed.all_reduce(own)
     assert type(total) is nd.NDArray and total.asnumpy().tolist() == [sum(range(size)), size]
@@ -20,11 +32,12 @@ def check_exchanges():
     assert distributed.all_reduce(np.array([rank]), "max").item() == size - 1
     assert type(distributed.all_reduce(np.array([rank]))) is np.ndarray
     assert distributed.all_reduce(own, "mean").asnumpy().tolist() == [(size - 1) / 2, 1]
-    large = numpy.random.RandomState(rank).rand(700_001).astype("float32")
-    expected = numpy.zeros_like(large)
-    for other in range(size):
-        expected += numpy.random.RandomState(other).rand(700_001).astype("float32")
-    assert (distributed.all_reduce(nd.array(large)).asnumpy() == expected).all()
+    for elements in (700_001, 1000):  # in parts and whole
+        values = [numpy.random.RandomState(one).rand(elements).astype("float32") for one in range(size)]
+        assert (distributed.all_reduce(nd.array(values[rank])).asnumpy() == in_order(values)).all()
+        halves = [value.astype("float16") for value in values]
+        expected = in_order([half.astype("float32") for half in halves]).astype("float16")
+        assert (distributed.all_reduce(nd.array(halves[rank], dtype="float16")).asnumpy() == expected).all()
     part = distributed.reduce_scatter(nd.arange(2 * size))
     assert part.asnumpy().tolist() == [size * (2 * rank), size * (2 * rank + 1)]
     rows = distributed.all_gather(nd.full((rank + 1, 2), rank))
@@ -87,11 +100,11 @@ def check_stores():
         compressed.pushpull("c", nd.array([0.75, 1.0 if expected[1] else 0.0]), out=out)
         assert out.asnumpy().tolist() == expected
     rows = kv.create("mpi")
-    rows.init("r", nd.zeros((6, 2)).tostype("row_sparse"))
-    rows.push("r", nd.sparse.row_sparse_array((nd.ones((2, 2)), [rank, 5]), shape=(6, 2)))
-    out = nd.sparse.zeros("row_sparse", (6, 2))
-    rows.row_sparse_pull("r", out=out, row_ids=nd.array([0, 5]))
-    assert out.asnumpy()[:, 0].tolist() == [1, 0, 0, 0, 0, size]
+    rows.init("r", nd.zeros((size + 1, 2)).tostype("row_sparse"))
+    rows.push("r", nd.sparse.row_sparse_array((nd.ones((2, 2)), [rank, size]), shape=(size + 1, 2)))
+    out = nd.sparse.zeros("row_sparse", (size + 1, 2))
+    rows.row_sparse_pull("r", out=out, row_ids=nd.array([0, size]))
+    assert out.asnumpy()[:, 0].tolist() == [1, *[0] * (size - 1), size]
     store.barrier()
 
 

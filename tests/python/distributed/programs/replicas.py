@@ -12,16 +12,30 @@ from headrace import kv, nd, optimizer
 
 SERVERS = 2
 STEPS = 12
-SHAPES = {"small": (3,), "split": (40, 50), "rows": (30, 4)}
+SHAPES = {"small": (3,), "split": (40, 50), "rows": (30, 4), "few": (400, 4), "of_dense": (300, 3)}
+ROWS = {  # of which gradients are row_sparse: from the rank of the worker on, every so many
+    "rows": lambda step: 2 + step % 3,
+    "few": lambda step: 37 + step,
+    "of_dense": lambda step: 50 - step,
+}
+RULES = {
+    "compressed": lambda: optimizer.SGD(learning_rate=0.1, momentum=0.9),
+    "mixed": optimizer.Adam,
+    "adam": optimizer.Adam,
+    "sgd": lambda: optimizer.SGD(momentum=0.9, wd=0.01),
+    "adagrad": optimizer.AdaGrad,
+    "ftrl": optimizer.Ftrl,
+}
+KEYS = {"compressed": ["small", "split"], "mixed": ["small", "split", "rows"]}
 
 
 def main(what, times):
     store = kv.create("dist_sync")
     if what == "compressed":
         store.set_gradient_compression({"type": "2bit", "threshold": 0.5})
-    rule = optimizer.SGD(learning_rate=0.1, momentum=0.9) if what == "compressed" else optimizer.Adam()
+    rule = RULES[what]()
     store.set_optimizer(rule)
-    keys = ["small", "split"] if what == "compressed" else list(SHAPES)
+    keys = KEYS.get(what, list(ROWS))
     outs = {key: zeros(key) for key in keys}
     for key in keys:
         store.init(key, zeros(key))
@@ -41,21 +55,21 @@ def main(what, times):
 
 
 def zeros(key):
-    return nd.zeros(SHAPES[key], stype="row_sparse") if key == "rows" else nd.zeros(SHAPES[key])
+    return nd.zeros(SHAPES[key], stype="row_sparse") if key in ("rows", "few") else nd.zeros(SHAPES[key])
 
 
 def gradient(rank, key, step):
     size = int(numpy.prod(SHAPES[key]))
     values = numpy.sin(numpy.arange(size) + 7 * rank + step).astype("float32").reshape(SHAPES[key])
-    if key != "rows":
+    if key not in ROWS:
         return nd.array(values)
-    ids = numpy.arange(rank, SHAPES[key][0], 2 + step % 3)
+    ids = numpy.arange(rank, SHAPES[key][0], ROWS[key](step))
     return nd.sparse.row_sparse_array((values[ids], ids), shape=SHAPES[key])
 
 
 def pull(store, outs):
     for key, out in outs.items():
-        if key == "rows":
+        if out.stype == "row_sparse":
             store.row_sparse_pull(key, out=out, row_ids=nd.arange(SHAPES[key][0]))
         else:
             store.pull(key, out=out)

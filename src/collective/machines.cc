@@ -1,0 +1,58 @@
+#include "collective/machines.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace headrace::collective {
+namespace {
+
+size_t size_of(const std::vector<int>& ranks) { return ranks.size(); }
+
+}  // namespace
+
+Machines::Machines(const std::vector<int>& of_ranks, int rank) : rank_(rank) {
+  std::map<int, size_t> known;
+  for (int other = 0; other < static_cast<int>(of_ranks.size()); ++other) {
+    const size_t machine = known.try_emplace(of_ranks[static_cast<size_t>(other)], ranks_.size()).first->second;
+    if (machine == ranks_.size()) ranks_.emplace_back();
+    if (other == rank) own_ = machine, local_ = ranks_[machine].size();
+    ranks_[machine].push_back(other);
+  }
+}
+
+bool Machines::is_hierarchical() const noexcept {
+  return ranks_.size() > 1 && std::ranges::max(ranks_, {}, size_of).size() > 1;
+}
+
+size_t Machines::slices() const noexcept { return std::ranges::min(ranks_, {}, size_of).size(); }
+
+std::vector<int> Machines::members(Lane lane) const {
+  std::vector<int> members;
+  switch (lane) {
+    case Lane::kAgreement:
+    case Lane::kScatter:
+    case Lane::kGather:
+      members.resize(std::accumulate(ranks_.begin(), ranks_.end(), size_t{0},
+                                     [](size_t all, const auto& machine) { return all + machine.size(); }));
+      std::iota(members.begin(), members.end(), 0);
+      break;
+    case Lane::kMachineScatter:
+    case Lane::kMachineGather:
+      if (is_hierarchical()) members = ranks_[own_];
+      break;
+    case Lane::kAcrossScatter:
+    case Lane::kAcrossGather:
+      if (is_hierarchical() && has_slice())
+        for (const std::vector<int>& machine : ranks_) members.push_back(machine[local_]);
+  }
+  return members;
+}
+
+size_t Machines::place(Lane lane) const noexcept {
+  if (lane == Lane::kMachineScatter || lane == Lane::kMachineGather) return local_;
+  if (lane == Lane::kAcrossScatter || lane == Lane::kAcrossGather) return own_;
+  return static_cast<size_t>(rank_);
+}
+
+}  // namespace headrace::collective

@@ -1,0 +1,54 @@
+// Which ranks share a machine, and what follows for sums: where several machines have several ranks, the network
+// carries least when the ranks of each machine sum first (`hierarchical` of kvstore/strategies.h, which says how; the
+// test of the planner holds this choice to it). Nobody changes it; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace headrace::collective {
+
+// Transfers of one lane are begun in the same order by all its ranks, those of different lanes in any. The lanes of
+// machines have the ranks of one machine; those across machines the ranks with the same slice.
+enum class Lane : uint8_t {
+  kAgreement,
+  kScatter,
+  kGather,
+  kMachineScatter,
+  kMachineGather,
+  kAcrossScatter,
+  kAcrossGather,
+};
+inline constexpr size_t kLanes = 7;
+inline constexpr size_t kCommonLanes = 3;  // the first ones, of all ranks; the others are used by hierarchies alone
+
+class Machines {
+ public:
+  // By rank, a number that ranks of one machine alone have in common; `rank` is this one.
+  Machines(const std::vector<int>& of_ranks, int rank);
+
+  int rank() const noexcept { return rank_; }
+  // The ranks of each machine in their order; machines are in that of their first ranks.
+  const std::vector<std::vector<int>>& ranks() const noexcept { return ranks_; }
+  size_t own() const noexcept { return own_; }      // the machine of this rank
+  size_t local() const noexcept { return local_; }  // its place among the ranks of that
+  size_t local_size() const noexcept { return ranks_[own_].size(); }
+
+  bool is_hierarchical() const noexcept;
+  // A sum has as many slices as the smallest machine has ranks; the first ranks of each machine have one.
+  size_t slices() const noexcept;
+  bool has_slice() const noexcept { return local_ < slices(); }
+
+  // The ranks of the lane that this rank uses, in their order; empty if it uses none.
+  std::vector<int> members(Lane lane) const;
+  size_t place(Lane lane) const noexcept;  // of this rank among them
+
+ private:
+  const int rank_;
+  std::vector<std::vector<int>> ranks_;
+  size_t own_ = 0, local_ = 0;
+};
+
+}  // namespace headrace::collective
