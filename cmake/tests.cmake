@@ -26,7 +26,7 @@ endif()
 
 # Those of tests/distributed that start no threads of gRPC, which is built without ThreadSanitizer: it does not see how they
 # order what they do, and finds races everywhere.
-string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Limits.* LongWaits.* Messages.* ProcessesTest.* Rounds.* Shards.*
+string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Limits.* LongWaits.* Messages.* ProcessesTest.* Relays.* Rounds.* Shards.*
   ThreadsOfStreams.*)
 
 # The streams of the stand-in never end, and LeakSanitizer cannot look at threads with stacks of their own.

@@ -1,10 +1,10 @@
 // Programs of several processes. docs/distributed.md tells how they are started.
 //
-// Without servers: processes that mpirun or srun has started, the ranks, exchange arrays, and share the stores that
-// kvstore::create("mpi") makes. A process that nobody has started so is rank 0 of 1.
+// Ranks exchange arrays, and share the stores that kvstore::create("mpi") makes: processes that mpirun or srun has
+// started, or the workers of a job with servers. Another process is rank 0 of 1.
 //
-// With servers: the workers of a job share the stores that kvstore::create("dist_sync") and its like make; servers hold
-// what is stored.
+// With servers the workers also share the stores that kvstore::create("dist_sync") and its like make; servers hold what
+// is stored.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace headrace::distributed {
 
-// --- without servers ---
+// --- ranks ---
 //
 // The first call of any of these joins the other ranks, and waits for them. Calls are collective: every rank makes them
 // all, in one order; those that are given a `name` in any order, if those of one name are in one order. What ranks have
@@ -30,14 +30,15 @@ namespace headrace::distributed {
 // accelerators pass through host memory. The result lies in new memory on the device of the array. Where the values of
 // one rank could not be computed, all ranks have the error. Nothing is recorded: no gradient flows through.
 
-// Raises OSError where a launcher of MPI has started the process and MPI is missing, RuntimeError in a process of a job
-// with servers.
+// Raises OSError where a launcher of MPI has started the process and MPI is missing, RuntimeError in a server or
+// scheduler, and where workers come and go: in an elastic job of an asynchronous store.
 void init();
 bool is_initialized();
-// After the last exchange; waits for the other ranks. The end of the process does it otherwise.
+// After the last exchange; waits for the other ranks, unless what they exchange passes servers. The end of the process
+// does it otherwise.
 void shutdown();
-// Before the process ends because of an error: calls of the other ranks fail with this text. Those that make none are
-// ended after ten seconds.
+// Before the process ends because of an error: calls of the other ranks fail with this text. Those of MPI that make
+// none are ended after ten seconds.
 void abandon(const std::string& why);
 
 int rank();

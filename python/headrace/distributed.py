@@ -1,4 +1,5 @@
-"""Exchanges between processes that mpirun or srun has started: `python -m headrace.launch --mpi -n 4 ...`.
+"""Exchanges between the workers of a job, `python -m headrace.launch -n 4 -s 2 ...`, or the processes that
+mpirun or srun has started, `python -m headrace.launch --mpi -n 4 ...`: the ranks.
 
 >>> from headrace import distributed, nd
 >>> total = distributed.all_reduce(nd.ones((2,)))  # over all ranks; here there is one
@@ -6,7 +7,8 @@
 ([1.0, 1.0], 0, 1)
 
 The first call of any of these functions joins the other ranks and waits for them; the end of the process
-leaves them. A process that nobody has started so is rank 0 of 1.
+leaves them. A process that nobody has started so is rank 0 of 1. What the workers of a job with servers give
+each other passes the servers; these are the same functions with the same results.
 
 Calls are collective: every rank makes all of them, in one order. Those that are given a `name` may be made in
 any order, if those of one name are made in one. What ranks have to agree in (the call, shape, dtype,
@@ -49,8 +51,8 @@ _library = _core.distributed
 def init():
     """Joins the other ranks.
 
-    OSError: a launcher of MPI has started the process, but MPI is missing here. MXNetError: the process works
-    in a job with servers, whose workers share stores alone.
+    OSError: a launcher of MPI has started the process, but MPI is missing here. MXNetError: workers come and
+    go in this job, which is elastic and has an asynchronous store; or it has no servers.
 
     Examples
     --------
@@ -88,7 +90,8 @@ def is_initialized():
 
 
 def shutdown():
-    """Leaves the other ranks, after the last exchange; waits until they leave, too.
+    """Leaves the other ranks, after the last exchange; waits until they leave, too, unless what they exchange
+    passes servers.
 
     Examples
     --------

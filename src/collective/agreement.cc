@@ -220,4 +220,8 @@ bool Agreement::all_have_ended() const noexcept {
   return std::ranges::all_of(ended_, [](const auto& one) { return one.has_value(); });
 }
 
+bool Agreement::somebody_has_ended() const noexcept {
+  return std::ranges::any_of(ended_, [](const auto& one) { return one.has_value(); });
+}
+
 }  // namespace headrace::collective

@@ -64,6 +64,7 @@ class Agreement {
   // Whether a call was made everywhere, and somebody computes its values.
   bool awaits_values() const noexcept;
   bool all_have_ended() const noexcept;
+  bool somebody_has_ended() const noexcept;
   // Whether a rank has made a call that this one has not.
   bool is_behind() const noexcept;
   // How often all ranks had joined after the same calls.

@@ -139,6 +139,11 @@ void Group::live(const Open& open, std::function<void(std::exception_ptr)> opene
     rank_ = wire_->rank();
     size_ = wire_->size();
     machines_.emplace(wire_->machines());
+    tells_news_ = wire_->tell_news([this] {
+      std::lock_guard guard(mutex_);
+      has_wire_news_ = true;
+      changed_.notify_all();
+    });
     agreement_ = std::make_unique<Agreement>(rank_, size_);
     transfers_ = std::make_unique<Transfers>(*wire_);
   } catch (...) {
@@ -151,9 +156,12 @@ void Group::live(const Open& open, std::function<void(std::exception_ptr)> opene
     leave();
   } catch (...) {
     const std::string why = error_text(std::current_exception());
-    fail_all({ErrorKind::kRuntime, "distributed: what connects the ranks has failed: " + why});
+    const CallFailure failure{ErrorKind::kRuntime, "distributed: what connects the ranks has failed: " + why};
+    fail_all(failure);
     wire_->abort(why);
+    for (const RequestPtr& request : std::exchange(moving_, {})) complete(*request, failure);
   }
+  cycle_ = nullptr;
   transfers_ = nullptr;
   wire_ = nullptr;
 }
@@ -197,6 +205,11 @@ void Group::rest(Clock::duration idle) {
       changed_.wait_until(lock, next_cycle_, has_events);
     return;
   }
+  if (tells_news_) {
+    changed_.wait(lock, [&] { return has_wire_news_ || has_events(); });
+    has_wire_news_ = false;
+    return;
+  }
   // A library that moves bytes does so while it is asked whether it is done.
   if (idle < (transfers_->is_idle() ? 100us : 1000us)) {
     lock.unlock();
@@ -207,8 +220,22 @@ void Group::rest(Clock::duration idle) {
   changed_.wait_for(lock, std::clamp<Clock::duration>(idle / 8, 20us, most), has_events);
 }
 
+// From a wire that outlasts the ranks. What this one has failed to do the others are told.
+bool Group::may_go() {
+  if (agreement_->broken()) return transfers_->is_idle();
+  std::unique_lock lock(mutex_);
+  const bool owes_nothing = requests_.empty();
+  lock.unlock();
+  if (own_failure_ && (!owes_nothing || (cycle_ && !is_end_told_))) {
+    wire_->abort(fmt::format("rank {} has failed ({})", rank_, own_failure_->text));
+    return true;
+  }
+  return is_end_told_ && owes_nothing && transfers_->is_idle();
+}
+
 bool Group::is_over() {
   if (!is_ending_) return false;
+  if (wire_->outlasts_ranks()) return may_go();
   if (own_failure_ || agreement_->broken()) {
     if (!last_moment_) last_moment_ = Clock::now() + kPatience;
     if (Clock::now() > *last_moment_) wire_->abort((own_failure_ ? *own_failure_ : *agreement_->broken()).text);
@@ -221,7 +248,7 @@ bool Group::is_over() {
 
 // After a failure ranks may end at different times.
 void Group::leave() {
-  if (!agreement_->broken()) return;
+  if (!agreement_->broken() || wire_->outlasts_ranks()) return;
   std::vector<std::byte> farewells(static_cast<size_t>(size_));
   const TransferPtr farewell =
       wire_->gather(Lane::kAgreement, farewells.data(), std::vector<size_t>(farewells.size(), 1));
@@ -243,12 +270,24 @@ bool Group::wants_to_agree() const {
 bool Group::agree() {
   if (!cycle_) {
     if (!wants_to_agree()) return false;
-    start_cycle();
+    if (wire_->outlasts_ranks() && agreement_->somebody_has_ended())
+      agree_alone();
+    else
+      start_cycle();
     return true;
   }
   if (!cycle_->is_done()) return false;
   if (end_cycle()) conclude();
   return true;
+}
+
+// A rank has left, and takes part in no cycle: what this one calls from now on fails.
+void Group::agree_alone() {
+  agreement_->hear(rank_, agreement_->block_of(untold_));
+  untold_.clear();
+  is_join_told_ = is_joining_;
+  is_end_told_ = is_ending_;
+  conclude();
 }
 
 void Group::start_cycle() {
@@ -257,6 +296,7 @@ void Group::start_cycle() {
   block_ = agreement_->block_of(untold_);
   untold_.clear();
   is_join_told_ = is_joining_;
+  tells_end_ = is_ending_;
   sizes_.assign(static_cast<size_t>(size_), kBlockBytes);
   blocks_.assign(sizes_.size() * kBlockBytes, std::byte{});
   std::byte* const own = blocks_.data() + static_cast<size_t>(rank_) * kBlockBytes;
@@ -265,6 +305,7 @@ void Group::start_cycle() {
   if (size <= kInlineBytes) std::copy(block_.begin(), block_.end(), own + sizeof(size));
   has_long_blocks_ = false;
   cycle_ = wire_->gather(Lane::kAgreement, blocks_.data(), sizes_);
+  is_end_told_ = tells_end_ && size <= kInlineBytes;
 }
 
 // False: there is more to come.
@@ -289,6 +330,7 @@ bool Group::end_cycle() {
     blocks_.resize(all);
     std::copy(block_.begin(), block_.end(), blocks_.data() + offset);
     cycle_ = wire_->gather(Lane::kAgreement, blocks_.data(), sizes_);
+    is_end_told_ = tells_end_;
     return false;
   }
   for (int rank = 0; rank < size_; ++rank)
@@ -330,7 +372,12 @@ void Group::carry_out(const Decision& decision) {
   }
   --ready_;
   if (decision.failure) return complete(*request, decision.failure);
-  transfers_->add(request->work, [request] { complete(*request, {}); });
+  moving_.push_back(request);
+  transfers_->add(request->work, [this] {
+    const RequestPtr moved = std::move(moving_.front());
+    moving_.pop_front();
+    complete(*moved, {});
+  });
 }
 
 void Group::complete(Request& request, std::optional<CallFailure> failure) {

@@ -60,8 +60,9 @@ class Group {
   // RuntimeError for who comes back without a call.
   bool others_go_on();
 
-  // After the last call; waits until all ranks have come here, after which there is no wire. With a failure: that of
-  // this process, which the others are told; those that go on all the same are ended. Once.
+  // After the last call; waits until all ranks have come here, unless the wire outlasts them, after which there is
+  // none. With a failure: that of this process, which the others are told; those that go on all the same are ended.
+  // Once.
   void end(std::optional<CallFailure> failure);
 
  private:
@@ -75,6 +76,7 @@ class Group {
   bool waits_for_others() const;
   bool wants_to_agree() const;
   void start_cycle();
+  void agree_alone();
   bool end_cycle();
   void conclude();
   void answer_join();
@@ -84,6 +86,7 @@ class Group {
   void rest(Clock::duration idle);
   void leave();
   bool is_over();
+  bool may_go();
 
   const int process_;
   int rank_ = 0, size_ = 1;  // after the constructor nobody changes these
@@ -95,6 +98,7 @@ class Group {
   std::map<std::string, std::deque<RequestPtr>> requests_;  // these: guarded by mutex_; without those that are over
   std::map<std::string, uint64_t> announced_;               // how many by name
   std::vector<Event> events_;                               // nobody has heard of
+  bool has_wire_news_ = false;
   std::optional<CallFailure> broken_;
   bool has_ended_ = false;
   enum class Join : uint8_t { kNone, kAsked, kIsBehind, kIsOver } join_ = Join::kNone;
@@ -102,10 +106,13 @@ class Group {
 
   // Of the thread alone.
   std::unique_ptr<Wire> wire_;
+  bool tells_news_ = false;  // the wire does
   std::unique_ptr<Agreement> agreement_;
   std::unique_ptr<Transfers> transfers_;
-  size_t ready_ = 0;  // calls that are ready here, and on which nobody has decided
+  size_t ready_ = 0;               // calls that are ready here, and on which nobody has decided
+  std::deque<RequestPtr> moving_;  // on which all have decided, as the transfers have them
   bool is_ending_ = false;
+  bool tells_end_ = false, is_end_told_ = false;  // by the present block; the wire has it
   bool is_joining_ = false, is_join_told_ = false;
   uint64_t joined_ = 0;  // of the agreement, when the last join() was over
   std::optional<CallFailure> own_failure_;

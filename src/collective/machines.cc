@@ -11,7 +11,7 @@ size_t size_of(const std::vector<int>& ranks) { return ranks.size(); }
 
 }  // namespace
 
-Machines::Machines(const std::vector<int>& of_ranks, int rank) : rank_(rank) {
+Machines::Machines(const std::vector<int>& of_ranks, int rank, bool is_direct) : rank_(rank), is_direct_(is_direct) {
   std::map<int, size_t> known;
   for (int other = 0; other < static_cast<int>(of_ranks.size()); ++other) {
     const size_t machine = known.try_emplace(of_ranks[static_cast<size_t>(other)], ranks_.size()).first->second;
@@ -22,7 +22,7 @@ Machines::Machines(const std::vector<int>& of_ranks, int rank) : rank_(rank) {
 }
 
 bool Machines::is_hierarchical() const noexcept {
-  return ranks_.size() > 1 && std::ranges::max(ranks_, {}, size_of).size() > 1;
+  return is_direct_ && ranks_.size() > 1 && std::ranges::max(ranks_, {}, size_of).size() > 1;
 }
 
 size_t Machines::slices() const noexcept { return std::ranges::min(ranks_, {}, size_of).size(); }

@@ -26,8 +26,9 @@ inline constexpr size_t kCommonLanes = 3;  // the first ones, of all ranks; the 
 
 class Machines {
  public:
-  // By rank, a number that ranks of one machine alone have in common; `rank` is this one.
-  Machines(const std::vector<int>& of_ranks, int rank);
+  // By rank, a number that ranks of one machine alone have in common; `rank` is this one. `is_direct`: what ranks give
+  // each other goes from one machine to the other; where it passes others, sums within machines spare nothing.
+  Machines(const std::vector<int>& of_ranks, int rank, bool is_direct = true);
 
   int rank() const noexcept { return rank_; }
   // The ranks of each machine in their order; machines are in that of their first ranks.
@@ -47,6 +48,7 @@ class Machines {
 
  private:
   const int rank_;
+  const bool is_direct_;
   std::vector<std::vector<int>> ranks_;
   size_t own_ = 0, local_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "collective/distributed_library.h"
 #include "collective/mpi_library.h"
 #include "engine/runtime.h"
 #include "headrace/distributed.hpp"
@@ -42,6 +43,16 @@ struct Membership {
 
 Membership& membership() { return service<Membership>(); }
 
+// How the wire of this process is made.
+Group::Open open() {
+  const distributed::Role role = distributed::role_of_process();
+  check(role == distributed::Role::kNone || role == distributed::Role::kWorker, ErrorKind::kRuntime,
+        "distributed: this process is a server or scheduler of its job (DMLC_ROLE); its workers exchange arrays");
+  if (role == distributed::Role::kWorker) return distributed_library().open_wire;
+  if (is_started_by_mpi()) return mpi_library().open;
+  return [] { return std::unique_ptr<Wire>(std::make_unique<LoneWire>()); };
+}
+
 }  // namespace
 
 // Left before the libraries below end.
@@ -50,13 +61,8 @@ Group& process_group() {
   if (Group* const known = own.group.load(std::memory_order_acquire)) return *known;
   std::lock_guard guard(own.mutex);
   if (!own.group) {
-    check(distributed::role_of_process() == distributed::Role::kNone, ErrorKind::kRuntime,
-          "distributed: this process works in a job with servers (DMLC_ROLE), whose workers share the stores of "
-          "kv.create('dist_sync'); exchanges are between processes that mpirun or `python -m headrace.launch --mpi` "
-          "starts");
     runtime();
-    const auto open = [] { return std::unique_ptr<Wire>(std::make_unique<LoneWire>()); };
-    own.group = is_started_by_mpi() ? new Group(mpi_library().open) : new Group(open);
+    own.group = new Group(open());
     std::atexit([] { leave_process_group(); });
   }
   return *own.group;

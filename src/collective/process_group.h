@@ -1,4 +1,5 @@
-// The group of this process: the processes that a launcher of MPI has started together with it, or this one alone.
+// The group of this process: the workers of its job, the processes that a launcher of MPI has started together with it,
+// or this one alone.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 namespace headrace::collective {
 
 // Joined by the first call, and left when the process ends or by leave_process_group(). Raises OSError where MPI is
-// missing, RuntimeError where it cannot begin and in a process of a job with servers.
+// missing, RuntimeError where it cannot begin, in a server or scheduler, and where workers come and go.
 Group& process_group();
 bool has_process_group() noexcept;
 // After the last call of this process; waits for the other ranks. With a reason: this process fails, and so will the

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,8 +43,14 @@ class Wire {
   // Writes what rank `root` has into `data` of the others. Lane kGather.
   virtual TransferPtr broadcast(std::byte* data, size_t size, int root) = 0;
 
-  // Ends the other ranks' processes and this one: it has failed, and they wait for it.
-  [[noreturn]] virtual void abort(const std::string& why) = 0;
+  // Calls `news`, by any thread, whenever a transfer may be done that was not. False: it never does, and moves bytes
+  // while it is asked whether a transfer is done.
+  virtual bool tell_news(std::function<void()> /*news*/) { return false; }
+  // Whether what a rank has given gets to the others when it has left, and they hear that it has: nobody waits for
+  // others in order to leave.
+  virtual bool outlasts_ranks() const noexcept { return false; }
+  // This rank has failed, and others wait for it: ends their processes and this one, or has their transfers fail.
+  virtual void abort(const std::string& why) = 0;
 };
 
 }  // namespace headrace::collective

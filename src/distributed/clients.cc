@@ -31,6 +31,7 @@ void Client::enter(const Greeting& greeting, std::shared_ptr<Connection> connect
 void Client::begin_anew(uint64_t incarnation) {
   incarnation_ = incarnation;
   last_ = 0;
+  early_.clear();
   waiting_.clear();
   answers_.clear();
   missing_.clear();
@@ -45,7 +46,8 @@ bool Client::admit(const Request& request, const Connection& from) {
   std::lock_guard guard(mutex_);
   if (&from != connection_.get()) return false;
   const uint64_t number = request.number();
-  check(number <= last_ + 1, ErrorKind::kRuntime,
+  const bool is_transfer = request.has_transfer();
+  check(number <= last_ + 1 || is_transfer, ErrorKind::kRuntime,
         "distributed: request {} came, but those from {} on are not known here: this server is another than the one "
         "that they were sent to",
         number, last_ + 1);
@@ -55,9 +57,10 @@ bool Client::admit(const Request& request, const Connection& from) {
     return false;
   }
   const bool is_missing = missing_.erase(number) > 0;
-  if (number <= last_ && !is_missing && request.what_case() != Request::kPull)
+  if (number <= last_ && !is_missing && !is_transfer && request.what_case() != Request::kPull)
     return false;  // it was told that its answer has come
-  last_ = std::max(last_, number);
+  if (number > last_) early_.insert(number);
+  while (early_.erase(last_ + 1) > 0) ++last_;
   waiting_.insert(number);
   return true;
 }

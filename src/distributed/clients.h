@@ -39,7 +39,8 @@ class Client {
   bool is_latest(const Connection& connection) const;
 
   // Whether a request that has come by this connection is to be served. One that was served before is answered again;
-  // what comes by another stream than the latest is dropped. Raises RuntimeError when requests before it are missing.
+  // what comes by another stream than the latest is dropped. A transfer need not wait for requests before it, which are
+  // admitted later; for others that are missing it raises RuntimeError.
   bool admit(const Request& request, const Connection& from);
   void answer(uint64_t incarnation, Reply reply, Load load);
   // Their answers have come.
@@ -69,7 +70,8 @@ class Client {
   mutable std::mutex mutex_;
   std::shared_ptr<Connection> connection_;  // of the latest stream; these: guarded by mutex_
   uint64_t incarnation_ = 0;
-  uint64_t last_ = 0;                  // request that has come
+  uint64_t last_ = 0;                  // request that has come, and all before it
+  std::set<uint64_t> early_;           // that have come before others
   std::set<uint64_t> waiting_;         // for an answer
   std::map<uint64_t, Reply> answers_;  // that may not have come
   std::set<uint64_t> missing_;         // requests up to the last one that another process has not served

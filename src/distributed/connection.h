@@ -25,7 +25,7 @@ struct Load {
 };
 
 // Of the messages of a stream, and of how frames are laid out.
-inline constexpr uint32_t kProtocol = 4;
+inline constexpr uint32_t kProtocol = 5;
 
 // Who hears what comes.
 struct Hearer {

@@ -84,6 +84,8 @@ Behind read(const grpc::ByteBuffer& bytes, Frame& head) {
   return behind;
 }
 
+static Array* value_of(TransferRequest& transfer) { return transfer.has_value() ? transfer.mutable_value() : nullptr; }
+
 Array* array_in(Request& request) {
   switch (request.what_case()) {
     case Request::kInit:
@@ -92,8 +94,13 @@ Array* array_in(Request& request) {
       return request.mutable_push()->mutable_value();
     case Request::kOutcome:
       return request.outcome().has_value() ? request.mutable_outcome()->mutable_value() : nullptr;
-    case Request::kRepeated:
-      return request.repeated().has_init() ? request.mutable_repeated()->mutable_init()->mutable_value() : nullptr;
+    case Request::kTransfer:
+      return value_of(*request.mutable_transfer());
+    case Request::kRepeated: {
+      Repeated& told = *request.mutable_repeated();
+      if (told.has_transfer()) return value_of(*told.mutable_transfer());
+      return told.has_init() ? told.mutable_init()->mutable_value() : nullptr;
+    }
     default:
       return nullptr;
   }

@@ -1,10 +1,11 @@
 // What libheadrace_distributed.so gives to the library that loads it.
 
 #include "base/check.h"
+#include "collective/distributed_library.h"
+#include "distributed/relay_wire.h"
 #include "distributed/remote_store.h"
 #include "distributed/scheduler.h"
 #include "distributed/server.h"
-#include "kvstore/distributed_library.h"
 
 namespace headrace::distributed {
 namespace {
@@ -25,8 +26,11 @@ void take_part(ServerProgram& program) {
 }  // namespace
 }  // namespace headrace::distributed
 
-extern "C" __attribute__((visibility("default"))) const headrace::kvstore::DistributedLibrary* headrace_distributed() {
-  static constexpr headrace::kvstore::DistributedLibrary library = {
-      .make_store = headrace::distributed::make_remote_store, .serve = headrace::distributed::take_part};
+extern "C" __attribute__((visibility("default"))) const headrace::collective::DistributedLibrary*
+headrace_distributed() {
+  static constexpr headrace::collective::DistributedLibrary library = {
+      .make_store = headrace::distributed::make_remote_store,
+      .serve = headrace::distributed::take_part,
+      .open_wire = headrace::distributed::open_relay_wire};
   return &library;
 }

@@ -27,6 +27,8 @@ std::string request_text(const Request& request) {
       return of_key("push", request.push().place());
     case Request::kPull:
       return of_key("pull", request.pull().place());
+    case Request::kTransfer:
+      return "exchange";
     default:
       return "command";
   }

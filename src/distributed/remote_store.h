@@ -12,8 +12,8 @@
 #include "distributed/shards.h"
 #include "engine/var.h"
 #include "headrace/communicator.hpp"
-#include "kvstore/distributed_library.h"
 #include "kvstore/entries.h"
+#include "kvstore/sharing.h"
 
 namespace headrace::distributed {
 

@@ -13,6 +13,7 @@
 #include "distributed/inbox.h"
 #include "distributed/membership.h"
 #include "distributed/protocol.grpc.pb.h"
+#include "distributed/relay.h"
 #include "distributed/served_store.h"
 #include "timeline/timeline.h"
 
@@ -27,6 +28,8 @@ const char* service_name(const Request& request) noexcept {
       return "serve push";
     case Request::kPull:
       return "serve pull";
+    case Request::kTransfer:
+      return "serve transfer";
     default:
       return "serve command";
   }
@@ -126,6 +129,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
         end(text_of(departed) + " before it had brought back what the job goes on from");
       store.depart(departed);
     }
+    if (relay_) relay_->depart(departed);
     if (departed.rank == 0) thaw();
   }
 
@@ -197,6 +201,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       backup_->tell(std::move(request), {});
     }
     for (auto& [number, store] : stores_) store.copy_to_backup();
+    if (relay_) relay_->copy_to(*backup_);
     if (is_frozen_) {
       Request request;
       request.mutable_repeated()->set_incarnation(frozen_by_);
@@ -237,6 +242,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   void repeat(Repeated&& told, const Elements& elements) {
     if (!told.copied().empty()) return history::write("copied", told.copied());
     const std::shared_ptr<Client> client = clients_.followed(told);
+    if (told.has_transfer()) return keep(told, elements);
     if (!told.has_init() && !told.has_command()) return client->adopt(told);
     Request request;
     request.set_number(told.number());
@@ -257,8 +263,16 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     serve_admitted(asked);
   }
 
+  void keep(const Repeated& told, const Elements& elements) {
+    try {
+      relay().take(told.rank(), told.transfer(), elements, nullptr);
+    } catch (const Error&) {  // nor did the primary take it
+    }
+  }
+
   // Whether a request changes something, other than by a push.
   static bool is_change(const Asked& asked) {
+    if (asked.request.has_transfer()) return true;
     if (asked.request.has_init()) return asked.client->rank() == 0;
     if (!asked.request.has_command()) return false;
     const int head = asked.request.command().head();
@@ -274,7 +288,10 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     told.set_incarnation(asked.asker.incarnation());
     told.set_number(asked.request.number());
     told.set_owed(asked.client->owed());
-    if (asked.request.has_init()) {
+    if (asked.request.has_transfer()) {
+      *told.mutable_transfer() = asked.request.transfer();
+      if (told.transfer().has_value()) told.mutable_transfer()->mutable_value()->clear_place();
+    } else if (asked.request.has_init()) {
       *told.mutable_init() = asked.request.init();
       told.mutable_init()->mutable_value()->clear_place();  // in memory of the worker
     } else {
@@ -311,10 +328,11 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     }
   }
 
-  // Requests of one worker stay in their order.
+  // Requests of one worker stay in their order, but for transfers, which have nothing to do with stores: worker 0 may
+  // come to one before it brings back what others wait for.
   bool must_wait(const Asked& asked) const {
     const uint32_t rank = asked.client->rank();
-    if (rank == 0) return false;
+    if (rank == 0 || asked.request.has_transfer()) return false;
     if (is_frozen_ || waiting_.contains(rank)) return true;
     if (!asked.request.has_push()) return false;
     const auto store = stores_.find(static_cast<int>(asked.request.push().place().store()));
@@ -339,6 +357,8 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
         store_for(request.command().place()).command(request.command(), asked.asker);
         if (asked.client->rank() == 0 && !is_frozen_) serve_held();  // it may be what others wait for
         return;
+      case Request::kTransfer:
+        return relay().take(asked.client->rank(), request.transfer(), asked.elements, &asked.asker);
       case Request::kOutcome:
       case Request::kRepeated:
       case Request::WHAT_NOT_SET:
@@ -394,6 +414,16 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     return found->second;
   }
 
+  Relay& relay() {
+    if (!relay_) {
+      check(!membership_->is_open(), ErrorKind::kRuntime,
+            "distributed: workers come and go in this job, so they exchange nothing");
+      relay_.emplace(membership_->workers());
+      for (const auto& [rank, worker] : departed_) relay_->depart(worker);
+    }
+    return *relay_;
+  }
+
   std::string end_text() const { return why_.empty() ? "the server has ended" : "the server has ended: " + why_; }
 
   Later later() const {
@@ -403,6 +433,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   void answer_everybody() {
     thaw();
     for (auto& [number, store] : stores_) store.give_up(end_text());
+    if (relay_) relay_->give_up(end_text());
     for (const Inbox::Job& job : inbox_->close()) job();
     program_.run([&] { stores_.clear(); });  // with their updaters
   }
@@ -414,6 +445,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   Holdings holdings_;
   std::map<int, ServedStore> stores_;
+  std::optional<Relay> relay_;           // none: no transfer has come
   std::map<int, Departed> departed_;     // workers, by rank
   std::map<uint32_t, uint64_t> newest_;  // incarnation that has been heard of, by rank
   bool is_frozen_ = false;

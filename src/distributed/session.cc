@@ -145,16 +145,17 @@ std::shared_ptr<void> Session::announce() {
           }};
 }
 
-void Session::check_size(const char* what, size_t server, const Request& request, const Load& load) const {
+void Session::check_size(const char* of, const char* what, size_t server, const Request& request,
+                         const Load& load) const {
   const size_t bytes = request.ByteSizeLong() + load.elements.size();
   check(bytes <= most_bytes_, ErrorKind::kValue,
-        "kvstore {}: a message of {} bytes for {} passes the limit of {}; keep the array in several keys, start more "
+        "{} {}: a message of {} bytes for {} passes the limit of {}; keep the array in several keys, start more "
         "servers, which share large dense ones, or raise HEADRACE_MAX_MESSAGE_MB for all processes of the job",
-        what, bytes, name_of(server), most_bytes_);
+        of, what, bytes, name_of(server), most_bytes_);
 }
 
 void Session::send(size_t server, Request request, Load load) {
-  check_size("push", server, request, load);
+  check_size("kvstore", "push", server, request, load);
   std::string id = history::id_of(request.push(), membership_.incarnation());
   links_[server]->ask(
       std::move(request), std::move(load),
@@ -164,6 +165,11 @@ void Session::send(size_t server, Request request, Load load) {
         else
           fail_with(fmt::format("kvstore push: {}: {}", name_of(server), text_of(status)));
       });
+}
+
+void Session::transfer(size_t server, Request request, Load load, Hear hear) {
+  check_size("distributed", "exchange", server, request, load);
+  links_[server]->ask(std::move(request), std::move(load), std::move(hear));
 }
 
 void Session::fail_with(const std::string& why) {
@@ -179,7 +185,7 @@ void Session::raise_failure() const {
 // --- what is asked for -----------------------------------------------------------------------------------------------
 
 std::shared_ptr<Session::Answers> Session::ask(const char* what, std::vector<Call>& calls) {
-  for (const Call& call : calls) check_size(what, call.server, call.request, call.load);
+  for (const Call& call : calls) check_size("kvstore", what, call.server, call.request, call.load);
   const auto answers = std::make_shared<Answers>();  // guarded by mutex_
   answers->statuses.resize(calls.size());
   answers->replies.resize(calls.size());

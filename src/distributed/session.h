@@ -50,6 +50,9 @@ class Session {
   BlockPtr block_for(size_t server, size_t bytes) { return links_[server]->block_for(bytes); }
   // Sends a push and returns; what becomes of it raise_failure() tells. Raises ValueError for one that is too large.
   void send(size_t server, Request request, Load load);
+  // Sends a transfer and returns. `hear` as Link has it. Raises ValueError for one that is too large.
+  void transfer(size_t server, Request request, Load load, Hear hear);
+  std::string name_of(size_t server) const;
   // Raises RuntimeError when a push has failed since, or a server or the scheduler was lost.
   void raise_failure() const;
 
@@ -79,8 +82,7 @@ class Session {
   void fail_with(const std::string& why);                           // the first reason counts
   void lose(const std::string& why, std::optional<size_t> server);  // or all of them
   void follow(const Serving& serving);                              // the process that serves from now on
-  std::string name_of(size_t server) const;
-  void check_size(const char* what, size_t server, const Request& request, const Load& load) const;
+  void check_size(const char* of, const char* what, size_t server, const Request& request, const Load& load) const;
 
   const size_t most_bytes_;  // of a message
   const Route route_;

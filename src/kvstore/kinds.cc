@@ -5,12 +5,13 @@
 
 #include "base/check.h"
 #include "base/spin_lock.h"
+#include "collective/distributed_library.h"
 #include "collective/mpi_library.h"
 #include "collective/process_group.h"
 #include "engine/runtime.h"
 #include "headrace/communicator.hpp"
 #include "kvstore/collective_communicator.h"
-#include "kvstore/distributed_library.h"
+#include "kvstore/sharing.h"
 
 namespace headrace::kvstore {
 namespace {
@@ -52,7 +53,7 @@ StorePtr make_remote(const std::string& name, const Options& options) {
   }
   check(options.strategy.empty() && options.topology.empty(), ErrorKind::kValue,
         "kvstore create: a '{}' store sums on its servers; strategy and topology are options of 'device' stores", name);
-  return distributed_library().make_store(
+  return collective::distributed_library().make_store(
       name, {.asynchronous = is_asynchronous, .staleness = options.staleness, .on_devices = says("device")});
 }
 
@@ -87,7 +88,7 @@ class Registry {
         {"local_allreduce_device", "the same", make_device, on_devices},
         {"nccl", "the same: the library NCCL is not used", make_device, on_devices},
         {"mpi",
-         "sums over the processes that mpirun or srun has started",
+         "sums over the ranks: processes that mpirun or srun has started, or workers",
          make_collective,
          {Capability::kOptimizer, Capability::kCompression, Capability::kDistributed}},
     };

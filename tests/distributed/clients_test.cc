@@ -57,6 +57,13 @@ Request pull(uint64_t number) {
   return request;
 }
 
+Request transfer(uint64_t number) {
+  Request request;
+  request.set_number(number);
+  request.mutable_transfer();
+  return request;
+}
+
 Reply answer(uint64_t number, const std::string& text) {
   Reply reply;
   reply.set_number(number);
@@ -94,6 +101,20 @@ TEST(Clients, ServeAPullAgain) {
   client.answer(1, value(1), {});
   Told third(client, 1, {1});
   EXPECT_TRUE(client.admit(pull(1), *third.connection));
+}
+
+TEST(Clients, AdmitATransferBeforeRequestsThatWait) {
+  Client client(0, nullptr);
+  Told first(client, 1, {});
+  EXPECT_TRUE(client.admit(transfer(2), *first.connection));
+  EXPECT_EQ(client.served().last, 0U);
+  EXPECT_TRUE(client.admit(push(1), *first.connection));
+  EXPECT_EQ(client.served().last, 2U);
+  EXPECT_FALSE(client.admit(transfer(2), *first.connection));  // it waits
+  EXPECT_TRUE(client.admit(push(3), *first.connection));
+  client.answer(1, value(2), {});
+  Told second(client, 1, {2});
+  EXPECT_TRUE(client.admit(transfer(2), *second.connection));
 }
 
 TEST(Clients, KeepNoAnswersThatHaveCome) {

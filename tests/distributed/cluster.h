@@ -65,6 +65,15 @@ class ClusterTest : public testing::Test {
     run(workers, servers, sharing, program_, work);
   }
   void run(int workers, int servers, const kvstore::Sharing& sharing, ServerProgram& program, const Work& work) {
+    run_sessions(workers, servers, sharing.asynchronous, program, [&](Session& session) {
+      RemoteStore store(sharing.asynchronous ? "dist_async" : "dist_sync", sharing, kvstore::make_host_communicator(),
+                        session);
+      work(store);
+    });
+  }
+  // The same without stores.
+  void run_sessions(int workers, int servers, bool asynchronous, ServerProgram& program,
+                    const std::function<void(Session& session)>& work) {
     Job job{.host = "127.0.0.1",
             .port = free_port(),
             .workers = workers,
@@ -73,7 +82,7 @@ class ClusterTest : public testing::Test {
             .own_host = "127.0.0.1",
             .shares_memory = shares_memory_,
             .elastic = elastic_,
-            .asynchronous = sharing.asynchronous,
+            .asynchronous = asynchronous,
             .limits = limits_};
     const int port = to_scheduler_(job.port);
     joining_ = job;
@@ -101,12 +110,10 @@ class ClusterTest : public testing::Test {
     for (int i = 0; i < servers * replicas_; ++i)
       start([this, &program, i, own = as(Role::kServer)] { serve_(i, own, program); });
     for (int i = 0; i < workers; ++i)
-      start([this, &work, sharing, own = as(Role::kWorker, i)] {
+      start([this, &work, own = as(Role::kWorker, i)] {
         Session session(own, route_);
-        RemoteStore store(sharing.asynchronous ? "dist_async" : "dist_sync", sharing, kvstore::make_host_communicator(),
-                          session);
-        EXPECT_EQ(store.rank(), own.rank);
-        work(store);
+        EXPECT_EQ(session.rank(), own.rank);
+        work(session);
       });
     for (std::thread& thread : threads) thread.join();
   }

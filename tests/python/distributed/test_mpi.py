@@ -208,16 +208,17 @@ def test_programs_of_horovod_run_under_plain_mpirun():
 
 
 class TestErrors:
-    def test_workers_of_servers_are_no_ranks(self):
+    def test_workers_need_servers(self):
         code = "from headrace import distributed; distributed.rank()"
+        variables = {"DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "9"}
         job = subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "DMLC_ROLE": "worker"},
+            env={**os.environ, **variables, "DMLC_NUM_WORKER": "2", "DMLC_NUM_SERVER": "0"},
             capture_output=True,
             text=True,
             timeout=SECONDS,
         )
-        assert job.returncode == 1 and "works in a job with servers" in job.stderr
+        assert job.returncode == 1 and "start it with -s 1 or more" in job.stderr
 
     def test_without_mpirun_the_package_is_named(self, tmp_path):
         job = subprocess.run(

@@ -1,4 +1,4 @@
-"""Exchanges of several ranks, and what stores over them do: asserts."""
+"""Exchanges of several ranks, with servers or without, and what stores over them do: asserts."""
 
 import os
 
@@ -10,6 +10,7 @@ from headrace import autograd, distributed, gpu, kv, nd, np, optimizer
 from headrace.base import MXNetError
 
 rank, size = distributed.rank(), distributed.size()
+has_servers = "DMLC_ROLE" in os.environ
 placement = distributed.all_gather_object(os.environ.get("HEADRACE_MACHINE"))
 machines = [[other for other in range(size) if placement[other] == name] for name in dict.fromkeys(placement)]
 
@@ -63,7 +64,6 @@ def check_errors_before_anything_is_sent():
         ),
         (lambda: distributed.broadcast(nd.ones((2,)), root=size), ValueError, "is no rank"),
         (lambda: distributed.reduce_scatter(nd.ones((size + 1,))), ValueError, "can be divided"),
-        (lambda: kv.create("dist_async"), ValueError, "needs servers"),
         (lambda: distributed.all_reduce(nd.ones((2, 2)).tostype("row_sparse")), TypeError, "dense"),
     ):
         with pytest.raises(error, match=text):
@@ -82,9 +82,19 @@ def check_simulated_gpus():
     assert all((one.asnumpy() == 2 * sum(range(size + 1))).all() for one in arrays)
 
 
+def check_join():
+    for _ in range(1 + 2 * rank):
+        distributed.all_reduce(nd.ones((2,)))
+    distributed.join(lambda: distributed.all_reduce(nd.zeros((2,))))
+
+
 def check_stores():
-    store = kv.create("dist_sync")  # without servers, as 'mpi'
-    assert (store.type, store.rank, store.num_workers) == ("dist_sync", rank, size)
+    store = kv.create("mpi" if has_servers else "dist_sync")  # the same, without servers
+    if not has_servers:
+        assert store.type == "dist_sync"
+        with pytest.raises(ValueError, match="needs servers"):
+            kv.create("dist_async")
+    assert (store.rank, store.num_workers) == (rank, size)
     assert store.is_capable("distributed") and store.is_capable("optimizer")
     assert not store.is_capable("asynchronous")
     store.set_optimizer(optimizer.SGD(learning_rate=0.5))
@@ -99,6 +109,14 @@ def check_stores():
     for expected in ([0, size], [size, 0]):
         compressed.pushpull("c", nd.array([0.75, 1.0 if expected[1] else 0.0]), out=out)
         assert out.asnumpy().tolist() == expected
+    if has_servers:  # both at once
+        served = kv.create("dist_sync")
+        served.init("s", nd.zeros((3,)))
+        total = distributed.all_reduce(nd.ones((3,)))
+        served.push("s", total)
+        out = nd.zeros((3,))
+        served.pull("s", out=out)
+        assert out.asnumpy().tolist() == [size * size] * 3
     rows = kv.create("mpi")
     rows.init("r", nd.zeros((size + 1, 2)).tostype("row_sparse"))
     rows.push("r", nd.sparse.row_sparse_array((nd.ones((2, 2)), [rank, size]), shape=(size + 1, 2)))

@@ -1,35 +1,35 @@
-#include "kvstore/distributed_library.h"
+#include "collective/distributed_library.h"
 
 #include <cstdlib>
 
 #include "base/check.h"
 #include "base/own_library.h"
 
-namespace headrace::kvstore {
+namespace headrace::collective {
 namespace {
 
-constexpr const char* kFile = "libheadrace_distributed.so";
+constexpr const char* kDistributedFile = "libheadrace_distributed.so";
 
-const DistributedLibrary& load() {
-  const OwnLibrary loaded = load_own_library(kFile, kDistributedLibraryFunction);
+const DistributedLibrary& load_distributed() {
+  const OwnLibrary loaded = load_own_library(kDistributedFile, kDistributedLibraryFunction);
   check(loaded.symbol != nullptr, ErrorKind::kOs,
-        "distributed: stores over several processes are in {}, which cannot be loaded: {}; build Headrace with "
+        "distributed: what processes share by servers is in {}, which cannot be loaded: {}; build Headrace with "
         "HEADRACE_DISTRIBUTED=ON",
-        kFile, loaded.why);
+        kDistributedFile, loaded.why);
   const auto get = reinterpret_cast<DistributedLibraryFunction>(loaded.symbol);
   check(get()->interface == kDistributedInterface, ErrorKind::kOs,
-        "distributed: {} was built from other sources than this library; build both together", kFile);
+        "distributed: {} was built from other sources than this library; build both together", kDistributedFile);
   return *get();
 }
 
 }  // namespace
 
 const DistributedLibrary& distributed_library() {
-  static const DistributedLibrary& known = load();
+  static const DistributedLibrary& known = load_distributed();
   return known;
 }
 
-}  // namespace headrace::kvstore
+}  // namespace headrace::collective
 
 namespace headrace::distributed {
 
@@ -43,6 +43,6 @@ Role role_of_process() {
   fail(ErrorKind::kValue, "distributed: DMLC_ROLE is worker, server or scheduler, got '{}'", role);
 }
 
-void serve(ServerProgram& program) { kvstore::distributed_library().serve(program); }
+void serve(ServerProgram& program) { collective::distributed_library().serve(program); }
 
 }  // namespace headrace::distributed
