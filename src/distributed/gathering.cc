@@ -148,6 +148,8 @@ void Gathering::begin() {
   for (size_t i = 0; i < count; ++i)
     parts_.push_back(job_.replicas > 1 ? Part{1, servers_[i], servers_[count + i]} : Part{0, servers_[i], nullptr});
   for (size_t i = 0; i < count; ++i) begun_.push_back(serving(i));
+  for (const Seat* worker : workers_)
+    if (worker) departures_.come(worker->rank, worker->incarnation);
   has_begun_ = is_changed_ = true;
   for (auto& [token, one] : seats_)
     if (one.stream) say(*one.stream, cluster_for(one));
@@ -291,6 +293,7 @@ void Gathering::tell_departure(const Seat& seat) {
   departure.set_rank(seat.node.role() == WORKER ? seat.rank : seat.rank % static_cast<uint32_t>(parts_.size()));
   departure.set_lost(!seat.is_leaving);
   departure.set_incarnation(seat.incarnation);
+  if (seat.node.role() == WORKER) departures_.depart(seat.rank, seat.incarnation, departure.lost());
   tell_all(notice);
   note_missing(departure);
   if (seat.node.role() != WORKER) return;

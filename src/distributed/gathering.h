@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "distributed/departures.h"
 #include "distributed/gathering.pb.h"
 #include "distributed/job.h"
 #include "distributed/protocol.grpc.pb.h"
@@ -156,6 +157,7 @@ class Gathering {
   void await_departures(std::unique_lock<std::mutex>& lock);
   GatheringState state() const;
   void restore(const Kept& kept);
+  void restore_departures();
   // --- these: not ---
   void keep_all();
   void stop_keeping();
@@ -184,6 +186,7 @@ class Gathering {
   std::string refusal_;
   std::string missing_;  // which worker departed last
   uint64_t last_incarnation_ = 0;
+  Departures departures_;  // of workers, when the job has begun
   std::thread keeping_;
 };
 

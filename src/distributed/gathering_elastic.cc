@@ -60,14 +60,10 @@ size_t Gathering::places() const {
 std::vector<Notice> Gathering::departed_before(uint64_t incarnation) const {
   std::vector<Notice> departed;
   for (const Notice& notice : log_) {
-    if (!notice.has_departure() || notice.departure().role() != WORKER) continue;
     const Departure& gone = notice.departure();
-    const auto replaces = [&](const auto& one) {
-      const Seat& seat = one.second;
-      return seat.node.role() == WORKER && seat.rank == gone.rank() && seat.incarnation > gone.incarnation() &&
-             seat.incarnation <= incarnation;
-    };
-    if (std::ranges::none_of(seats_, replaces)) departed.push_back(notice);
+    if (notice.has_departure() && gone.role() == WORKER &&
+        !departures_.is_replaced(gone.rank(), gone.incarnation(), incarnation))
+      departed.push_back(notice);
   }
   return departed;
 }
@@ -75,8 +71,7 @@ std::vector<Notice> Gathering::departed_before(uint64_t incarnation) const {
 void Gathering::tell_crowd() {
   Notice notice;
   notice.mutable_crowd()->set_workers(static_cast<uint32_t>(places()));
-  notice.mutable_crowd()->set_lost(static_cast<uint32_t>(std::ranges::count_if(
-      departed_before(last_incarnation_), [](const Notice& one) { return one.departure().lost(); })));
+  notice.mutable_crowd()->set_lost(static_cast<uint32_t>(departures_.lost()));
   tell_all(notice);
   tell_launcher();
 }
@@ -93,6 +88,7 @@ void Gathering::tell_launcher() const {
 void Gathering::join_workers(Seat& seat) {
   seat.has_joined = true;
   seat.joined_at = log_.size();
+  departures_.come(seat.rank, seat.incarnation);
   tell_crowd();
 }
 

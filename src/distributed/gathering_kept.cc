@@ -170,9 +170,21 @@ void Gathering::restore(const Kept& kept) {
   is_asynchronous_ = state.is_asynchronous();
   begun_.assign(state.begun().begin(), state.begun().end());
   log_.assign(state.log().begin(), state.log().end());
-  for (const Notice& notice : log_)
-    if (notice.has_departure()) note_missing(notice.departure());
+  restore_departures();
   meetings_ = kept.meetings;
+}
+
+void Gathering::restore_departures() {
+  std::map<uint64_t, uint32_t> ranks;  // of workers, by incarnation
+  for (const auto& [token, seat] : seats_)
+    if (has_begun_ && seat.node.role() == WORKER) ranks.emplace(seat.incarnation, seat.rank);
+  for (const auto& [incarnation, rank] : ranks) departures_.come(rank, incarnation);
+  for (const Notice& notice : log_) {
+    if (!notice.has_departure()) continue;
+    const Departure& gone = notice.departure();
+    note_missing(gone);
+    if (gone.role() == WORKER) departures_.depart(gone.rank(), gone.incarnation(), gone.lost());
+  }
 }
 
 // --- from begin to end -----------------------------------------------------------------------------------------------

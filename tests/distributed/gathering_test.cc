@@ -193,5 +193,77 @@ TEST_F(GatheringTest, ADepartureThatNoSchedulerHasSeenIsNoticed) {
   EXPECT_TRUE(told[1].departure().lost());
 }
 
+// Keeps the last word about the crowd alone.
+class CrowdEar final : public Listener {
+ public:
+  void tell(Notice notice) override {
+    std::lock_guard guard(mutex_);
+    if (notice.has_cluster()) rank_ = notice.cluster().rank();
+    if (notice.has_crowd()) crowd_ = notice.crowd();
+    changed_.notify_all();
+  }
+  void finish(const grpc::Status&) override {}
+  void await(uint32_t workers, uint32_t lost) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return crowd_.workers() == workers && crowd_.lost() == lost; });
+  }
+  // When it has a place.
+  uint32_t rank() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return rank_.has_value(); });
+    return *rank_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Crowd crowd_;
+  std::optional<uint32_t> rank_;
+};
+
+class Crowded : public GatheringTest {
+ protected:
+  static constexpr uint32_t kMost = 1001;
+
+  static Node joining(uint64_t token) {
+    Node joining = node(WORKER, token);
+    joining.set_rank(-1);
+    joining.set_joins(true);
+    joining.set_asynchronous(true);
+    return joining;
+  }
+  static Node elastic(Node one) {
+    one.set_replicas(1);
+    one.set_least_workers(1);
+    one.set_most_workers(kMost);
+    one.set_asynchronous(true);
+    return one;
+  }
+
+  const Job crowded_{.role = Role::kScheduler,
+                     .workers = 1,
+                     .servers = 1,
+                     .silence_ms = 100,
+                     .elastic = {1, kMost},
+                     .asynchronous = true};
+};
+
+// Each of a thousand workers is lost, and another one takes its place.
+TEST_F(Crowded, AThousandWorkersThatAllChange) {
+  CrowdEar of_worker, of_server;
+  std::vector<CrowdEar> ears(2 * (kMost - 1));
+  Running running(crowded_, {}, memory_);
+  running.gathering.enter(of_worker, elastic(worker()));
+  running.gathering.enter(of_server, elastic(first()));
+  for (uint32_t i = 0; i < kMost - 1; ++i) running.gathering.enter(ears[i], joining(100 + i));
+  of_worker.await(kMost, 0);
+  for (uint32_t i = 0; i < kMost - 1; ++i) running.gathering.leave(ears[i]);
+  of_worker.await(1, kMost - 1);
+  for (uint32_t i = kMost - 1; i < 2 * (kMost - 1); ++i) running.gathering.enter(ears[i], joining(100 + i));
+  of_worker.await(kMost, 0);
+  of_server.await(kMost, 0);
+  EXPECT_EQ(ears.back().rank(), kMost - 1);
+}
+
 }  // namespace
 }  // namespace headrace::distributed
