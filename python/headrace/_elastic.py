@@ -7,10 +7,19 @@ import signal
 import sys
 import time
 
+from ._checkpoint_requests import are_requested, request, withdraw
 from ._processes import Process, hosts_reached
 from ._rank import TOLD
 
-__all__ = ["ElasticScheduler", "Replacements", "line_to_join", "options_of_next", "range_of", "with_range"]
+__all__ = [
+    "Beginning",
+    "ElasticScheduler",
+    "Replacements",
+    "line_to_join",
+    "options_of_next",
+    "range_of",
+    "with_range",
+]
 
 MOST_REPLACED = 20  # workers of a job, unless --restart says how many
 _SECONDS_OF_LIFE = 10  # one that fails earlier has to wait before another one takes its place
@@ -79,14 +88,44 @@ class ElasticScheduler(Process):
 
     is_open = False  # it has begun, and workers come and go
     others = 0  # workers that other launchers have started
+    asking = 0  # workers that would join a synchronous job
     told_at = 0.0  # when it said so; of several schedulers the last one knows
 
     def show(self, line):
         if not line.startswith(f"{TOLD}elastic "):
             return super().show(line)
-        kind, others = line.split()[-2:]
-        self.is_open, self.others, self.told_at = kind == "asynchronous", int(others), time.monotonic()
+        kind, others, asking = line.split()[-3:]
+        self.is_open, self.others, self.asking = kind == "asynchronous", int(others), int(asking)
+        self.told_at = time.monotonic()
         return None
+
+
+class Beginning:
+    """The next beginning of a synchronous job, for workers that would join: from a checkpoint that it saves
+    when they ask, in a folder; None: it saves none.
+    """
+
+    def __init__(self, folder):
+        self._folder = folder
+        self._has_asked = False
+        if folder:
+            withdraw(folder)  # what was asked for in vain before
+
+    def awaited(self, scheduler):
+        """Workers of other launchers that come to it; 0: it is not due."""
+        if not self._folder or scheduler.is_open or not scheduler.asking:
+            return 0
+        if not self._has_asked:
+            request(self._folder)
+            self._has_asked = True
+            many = "1 worker" if scheduler.asking == 1 else f"{scheduler.asking} workers"
+            how = "the job begins anew with more when it has saved a checkpoint"
+            print(f"headrace.launch: {many} would join; {how}", file=sys.stderr)
+        return 0 if are_requested(self._folder) else scheduler.others + scheduler.asking
+
+    def end(self):
+        if self._has_asked:
+            withdraw(self._folder)
 
 
 class Replacements:

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 
-from ._elastic import MOST_REPLACED, ElasticScheduler, Replacements, line_to_join
+from ._elastic import MOST_REPLACED, Beginning, ElasticScheduler, Replacements, line_to_join
 from ._processes import (
     MpiRun,
     Process,
@@ -46,6 +46,8 @@ class Job:
         self._told = []  # servers that have failed, of which it was said
         self._replacements = None  # of workers that have failed; None: the job is not elastic
         self._start_server = None  # function that starts one more, by number; None: there is none
+        self._beginning = None  # with more workers; None: the job is not elastic
+        self.awaited = 0  # workers of other launchers with which it begins anew; 0: it does not
         self.is_interrupted = False
 
     def run(self):
@@ -53,6 +55,9 @@ class Job:
         try:
             self._start()
             failed = self._await_workers()
+            if self.awaited:
+                self._helpers[0].end(signal.SIGKILL)  # first: who would join asks it no more
+                return 0
             if failed is None:
                 failed = self._await_helpers()
             else:
@@ -61,6 +66,8 @@ class Job:
             self.is_interrupted, failed = True, None
         finally:
             self._end_all(signal.SIGINT if self.is_interrupted else signal.SIGTERM)
+            if self._beginning:
+                self._beginning.end()
             signal.signal(signal.SIGTERM, previous)
         if self.is_interrupted:
             print("headrace.launch: interrupted; all processes were ended", file=sys.stderr)
@@ -92,6 +99,10 @@ class Job:
         if options.elastic:
             least, most = options.elastic
             environment["HEADRACE_ELASTIC"] = f"{least}:{most or ''}"
+            folder = self._variables.get("HEADRACE_CHECKPOINT")
+            self._beginning = Beginning(folder)
+            if not folder:
+                environment.pop("HEADRACE_AWAITED", None)
             if self._variables["HEADRACE_RESTARTS"] == "0":
                 line = line_to_join(environment, options.command)
                 print(f"headrace.launch: to join: {line}", file=sys.stderr)
@@ -175,6 +186,10 @@ class Job:
             awaits = self._replacements is not None and self._replacements.are_due()
             if failed is not None or (are_over and self._workers == workers and not awaits):
                 return failed
+            if self._beginning and not any(worker.status() is not None for worker in workers):
+                self.awaited = self._beginning.awaited(self._helpers[0])
+                if self.awaited:
+                    return None
             time.sleep(0.02)
 
     def _failed(self):

@@ -89,6 +89,10 @@ class Schedulers:
     def others(self):
         return max(self._all, key=lambda one: one.told_at).others
 
+    @property
+    def asking(self):
+        return max(self._all, key=lambda one: one.told_at).asking
+
     def was_killed(self):
         return self._present[-1].was_killed()
 

@@ -36,7 +36,7 @@ def main(arguments):
 
 def _run(options, cluster):
     with certificates_of(options) as certificates, timelines_of(options) as timelines:
-        restarts, present = 0, options
+        restarts, lives, awaited, present = 0, 0, 0, options
         if options.elastic:
             options.ports = ports_of(options)  # where others join it, also when it has started again
         nodes = cluster.nodes() if cluster else None
@@ -45,10 +45,15 @@ def _run(options, cluster):
                 **certificates,
                 **timelines,
                 **checkpoints_of(options),
-                "HEADRACE_RESTARTS": str(restarts),
+                "HEADRACE_RESTARTS": str(lives),
+                "HEADRACE_AWAITED": str(awaited),
             }
             job = Job(present, variables, cluster)
-            status = job.run()
+            status, awaited = job.run(), job.awaited
+            lives += 1
+            if awaited:
+                print("headrace.launch: the job begins anew with more workers", file=sys.stderr)
+                continue
             if status == 0 or job.is_interrupted or restarts == (options.restart or 0):
                 return status
             restarts += 1

@@ -32,6 +32,10 @@ bool Gathering::is_complete() const { return count(workers_) == workers_.size() 
 void Gathering::enter(Listener& stream, const Node& node) {
   std::lock_guard guard(mutex_);
   if (is_abandoned_) return stream.finish(not_leading());
+  if (comes_again(node))
+    return stream.finish(
+        {grpc::StatusCode::UNAVAILABLE,
+         "the job has been asked to begin anew with this worker, from a checkpoint that it is to save"});
   streams_[&stream] = ++last_stream_;
   changed_.notify_all();
   admit(stream, node);
@@ -98,7 +102,7 @@ void Gathering::seat(Listener& stream, const Node& node) {
   is_changed_ = true;
   if (has_begun_) join(seat);
   welcome(seat, stream);
-  if (!has_begun_ && is_complete()) begin();
+  if (!has_begun_ && is_complete() && !awaits_workers()) begin();
 }
 
 // Where a node may sit down that comes now. When the job has begun these are the places of backups that were lost.

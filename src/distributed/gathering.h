@@ -143,11 +143,16 @@ class Gathering {
   std::string reason_against_joining(const Node& node) const;
   std::vector<Seat*>::iterator place_to_join(const Node& node);
   bool is_left(const Node& node) const;
+  // Whether a worker has to come again, to the job that begins anew.
+  bool comes_again(const Node& node);
+  size_t asking();
+  // Whether those are missing that have asked for this beginning; not for ever.
+  bool awaits_workers();
   void forget_place(const Seat& seat);
   size_t places() const;
   std::vector<Notice> departed_before(uint64_t incarnation) const;
   void tell_crowd();
-  void tell_launcher() const;
+  void tell_launcher();
   void join_workers(Seat& seat);
   void leave_workers(const Seat& seat);
 
@@ -184,7 +189,9 @@ class Gathering {
   // --- these: not ---
   bool is_over_ = false;
   std::string refusal_;
-  std::string missing_;  // which worker departed last
+  std::string missing_;                                        // which worker departed last
+  std::map<uint64_t, Clock::time_point> asking_;               // by token: when it has asked last
+  Clock::time_point awaits_since_ = Clock::time_point::max();  // all others have been there
   uint64_t last_incarnation_ = 0;
   Departures departures_;  // of workers, when the job has begun
   std::thread keeping_;

@@ -7,6 +7,12 @@
 #include "distributed/gathering.h"
 
 namespace headrace::distributed {
+namespace {
+
+constexpr std::chrono::seconds kAskingTime{5};    // who asks again comes sooner
+constexpr std::chrono::seconds kAwaitedTime{20};  // within which those come back that have asked
+
+}  // namespace
 
 std::string Gathering::reason_against_joining(const Node& node) const {
   if (!job_.elastic.is_on())
@@ -14,15 +20,40 @@ std::string Gathering::reason_against_joining(const Node& node) const {
            "HEADRACE_ELASTIC for all of its processes";
   if (node.heard() > 0)
     return "the scheduler is another one than the worker has worked with, and does not know its job";
-  if (has_begun_ && !is_asynchronous_)
+  if (has_begun_ && !is_asynchronous_ && !job_.begins_anew)
     return "the first store of the job is synchronous, and its rounds are of the workers that were there when it "
-           "began; start the job again with more of them";
+           "began; start it with --checkpoint, from which it begins anew with others, or again with more of them";
+  if (is_over_) return "the job has ended";
   if (has_begun_ && node.asynchronous() != is_asynchronous_)
-    return "the worker makes a synchronous store first, those of the job an asynchronous one; all run the same program";
-  if (count(workers_) >= static_cast<size_t>(job_.elastic.most) && !is_left(node))
+    return fmt::format("the worker makes {} store first, those of the job {} one; all run the same program",
+                       node.asynchronous() ? "an asynchronous" : "a synchronous",
+                       is_asynchronous_ ? "an asynchronous" : "a synchronous");
+  const size_t others = asking_.size() - asking_.count(node.token());
+  if (count(workers_) + others >= static_cast<size_t>(job_.elastic.most) && !is_left(node))
     return fmt::format("the job has {} workers, as many as it may have; start it with a higher --elastic MIN:MAX",
-                       count(workers_));
+                       count(workers_) + others);
   return {};
+}
+
+bool Gathering::comes_again(const Node& node) {
+  if (!node.joins() || !has_begun_ || is_asynchronous_ || seats_.contains(node.token())) return false;
+  asking();
+  if (!refusal_.empty() || is_over_ || !reason_against(node).empty()) return false;
+  asking_[node.token()] = Clock::now();
+  tell_launcher();
+  return true;
+}
+
+size_t Gathering::asking() {
+  std::erase_if(asking_, [now = Clock::now()](const auto& one) { return now - one.second > kAskingTime; });
+  return asking_.size();
+}
+
+bool Gathering::awaits_workers() {
+  if (has_begun_ || !is_complete() || count(workers_) >= static_cast<size_t>(job_.workers + job_.awaited)) return false;
+  const Clock::time_point now = Clock::now();
+  awaits_since_ = std::min(awaits_since_, now);
+  return now - awaits_since_ < kAwaitedTime;
 }
 
 // Whether somebody has the place that a worker would like to have, but is away: it is said to have ended.
@@ -77,11 +108,11 @@ void Gathering::tell_crowd() {
 }
 
 // By a line that it knows. Workers of other launchers have joined without a wish.
-void Gathering::tell_launcher() const {
+void Gathering::tell_launcher() {
   if (!job_.elastic.is_on()) return;
   const auto is_of_other = [](const Seat* one) { return one && one->node.joins() && one->node.rank() < 0; };
-  fmt::print("headrace.launch: elastic {} {}\n", is_asynchronous_ ? "asynchronous" : "synchronous",
-             std::ranges::count_if(workers_, is_of_other));
+  fmt::print("headrace.launch: elastic {} {} {}\n", is_asynchronous_ ? "asynchronous" : "synchronous",
+             std::ranges::count_if(workers_, is_of_other), asking());
   std::fflush(stdout);
 }
 

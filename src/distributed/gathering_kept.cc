@@ -193,7 +193,11 @@ bool Gathering::await(std::unique_lock<std::mutex>& lock, Clock::time_point dead
                       const std::function<bool()>& is_so) {
   while (!is_abandoned_ && !is_so()) {
     if (Clock::now() >= deadline) return false;
-    const bool any = review_away();
+    bool any = review_away();
+    if (job_.awaited > 0 && !has_begun_ && refusal_.empty() && is_complete()) {
+      if (!awaits_workers()) begin();
+      any = true;
+    }
     settle();
     if (is_so()) return true;
     changed_.wait_until(lock, any ? std::min(deadline, Clock::now() + kReviewTime) : deadline);

@@ -173,6 +173,8 @@ Job job_of_environment() {
     if (const std::string range = variable_of("HEADRACE_ELASTIC"); !range.empty())
       job.elastic = elastic_of(range, job.workers);
   }
+  job.begins_anew = job.role == Role::kScheduler && !variable_of("HEADRACE_AWAITED").empty();
+  if (job.begins_anew) job.awaited = number_of("HEADRACE_AWAITED", {}, 0, kMostNodes);
   job.own_host = variable_of("DMLC_NODE_HOST", is_loopback(job.host) ? job.host : std::string());
   job.certificates = variable_of("HEADRACE_CERTIFICATES");
   job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;

@@ -33,7 +33,9 @@ struct Job {
   int silence_ms = 20'000;    // after which a node that says nothing counts as lost
   int retry_ms = 60'000;      // for which a worker tries to reach a server again that does not answer
   Elastic elastic = {};
-  bool joins = false;         // a worker, a job that runs already, maybe: it was told neither of workers nor of servers
+  bool begins_anew = false;  // these two of a scheduler: its launcher starts a synchronous job again for who would join
+  int awaited = 0;           // workers that have asked for it, of which it waits for a while
+  bool joins = false;        // a worker, a job that runs already, maybe: it was told neither of workers nor of servers
   bool asynchronous = false;  // a worker: the store for which it comes
   Limits limits = {};
   std::string name = {};               // these: of a scheduler that is one of several; tells jobs apart in etcd

@@ -195,7 +195,7 @@ TEST(Connections, OfTwoVersionsNameBoth) {
   Frame head;
   head.mutable_greeting()->set_protocol(1);
   EXPECT_THAT([&] { server.receive(written(head, {})); },
-              ThrowsMessage<Error>(HasSubstr("speaks version 1 of the protocol, this one version 4")));
+              ThrowsMessage<Error>(HasSubstr("speaks version 1 of the protocol, this one version 5")));
 }
 
 TEST(Connections, RefuseWhatNoOtherEndSends) {

@@ -265,5 +265,69 @@ TEST_F(Crowded, AThousandWorkersThatAllChange) {
   EXPECT_EQ(ears.back().rank(), kMost - 1);
 }
 
+// A synchronous job of one worker, which begins anew when others would join: three in all.
+class BeginsAnew : public testing::Test {
+ protected:
+  static Job job(int awaited) {
+    return {.role = Role::kScheduler,
+            .workers = 1,
+            .servers = 1,
+            .elastic = {1, 3},
+            .begins_anew = true,
+            .awaited = awaited};
+  }
+  static Node node(NodeRole role, uint64_t token) {
+    Node node;
+    node.set_role(role);
+    node.set_rank(-1);
+    node.set_token(token);
+    node.set_version(HEADRACE_VERSION);
+    node.set_workers(1);
+    node.set_servers(1);
+    node.set_replicas(1);
+    node.set_least_workers(1);
+    node.set_most_workers(3);
+    return node;
+  }
+  static Node joining(uint64_t token) {
+    Node node;
+    node.set_role(WORKER);
+    node.set_rank(-1);
+    node.set_token(token);
+    node.set_version(HEADRACE_VERSION);
+    node.set_joins(true);
+    return node;
+  }
+};
+
+TEST_F(BeginsAnew, WhoWouldJoinComesAgain) {
+  const Job own = job(0);
+  Ear worker, server, asking[3], refused;
+  Gathering gathering(own);
+  gathering.enter(worker, node(WORKER, 1));
+  gathering.enter(server, node(SERVER, 2));
+  EXPECT_EQ(worker.heard(1)[0].cluster().workers(), 1U);
+  const uint64_t tokens[] = {3, 4, 3};
+  for (int i = 0; i < 3; ++i) {
+    gathering.enter(asking[i], joining(tokens[i]));
+    EXPECT_EQ(asking[i].end().error_code(), grpc::StatusCode::UNAVAILABLE);
+  }
+  gathering.enter(refused, joining(5));
+  EXPECT_THAT(refused.heard(1)[0].refusal(), testing::HasSubstr("the job has 3 workers, as many as it may have"));
+  EXPECT_EQ(worker.heard(1).size(), 1U);
+}
+
+TEST_F(BeginsAnew, WithThoseThatHaveAsked) {
+  const Job own = job(1);
+  Ear worker, server, other;
+  Gathering gathering(own);
+  gathering.enter(worker, node(WORKER, 1));
+  gathering.enter(server, node(SERVER, 2));
+  EXPECT_THAT(worker.heard(0), IsEmpty());
+  gathering.enter(other, joining(3));
+  for (Ear* const one : {&worker, &server, &other}) EXPECT_EQ(one->heard(1)[0].cluster().workers(), 2U);
+  EXPECT_EQ(other.heard(1)[0].cluster().rank(), 1U);
+}
+
 }  // namespace
 }  // namespace headrace::distributed

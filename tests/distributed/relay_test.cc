@@ -75,8 +75,8 @@ INSTANTIATE_TEST_SUITE_P(, RelayOfLargePartsTest, testing::Values(true, false),
 TEST_P(RelayOfLargePartsTest, SumsInTheOrderOfTheRanks) {
   run_groups([](Group& group) {
     EXPECT_EQ(group.size(), kWorkers);
-    EXPECT_EQ(group.local_size(), kWorkers);
-    EXPECT_EQ(group.local_rank(), group.rank());
+    EXPECT_EQ(group.machines().local_size(), static_cast<size_t>(kWorkers));
+    EXPECT_EQ(group.machines().local(), static_cast<size_t>(group.rank()));
     exchange_rounds(group, 3);
   });
 }

@@ -9,6 +9,7 @@ A checkpoint is written under another name, which begins with a dot, and renamed
 disk.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -18,11 +19,13 @@ import shutil
 import time
 import warnings
 
+from .._checkpoint_requests import fulfil, is_requested
 from ..base import MXNetError
 
 __all__ = ["Clock", "newest_checkpoint", "write_checkpoint"]
 
 _FORMAT = 2
+_PAUSE = 10.0  # seconds from a checkpoint that could not be saved to the next that is asked for
 _KEPT = 2  # checkpoints; older ones are removed
 _MANIFEST = "manifest.json"
 _NAME = re.compile(r"checkpoint-(\d{8})")
@@ -127,8 +130,8 @@ class Clock:
     """Says when a checkpoint is due that nobody asks for, and where it belongs.
 
     HEADRACE_CHECKPOINT names the folder, HEADRACE_CHECKPOINT_SECONDS the time from one to the next (300).
-    `number` is that of the store in the program; each but the first has a folder of its own within.
-    MXNetError: the variable holds no time.
+    `number` is that of the store in the program; each but the first has a folder of its own within. A
+    launcher may ask for one sooner. MXNetError: the variable holds no time.
     """
 
     def __init__(self, number):
@@ -142,9 +145,28 @@ class Clock:
         if not self._seconds >= 0:
             raise MXNetError(f"kvstore: HEADRACE_CHECKPOINT_SECONDS is a number of seconds, got {text!r}")
         self._last = time.monotonic()
+        self._pause = 0.0
+
+    def begin(self):
+        """Makes the folder, in which others may ask for a checkpoint."""
+        with contextlib.suppress(OSError):  # told when one is to be saved
+            os.makedirs(self.folder, exist_ok=True)
 
     def is_due(self):
-        return self.folder is not None and time.monotonic() - self._last >= self._seconds
+        if self.folder is None:
+            return False
+        seconds = time.monotonic() - self._last
+        return seconds >= self._seconds or (seconds >= self._pause and is_requested(self.folder))
 
     def restart(self):
         self._last = time.monotonic()
+
+    def saved(self):
+        """One was saved in the folder."""
+        self._pause = 0.0
+        fulfil(self.folder)
+
+    def failed(self):
+        """One could not be saved: who asks waits a while for the next attempt."""
+        self._pause = _PAUSE
+        self.restart()

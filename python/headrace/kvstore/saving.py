@@ -44,8 +44,10 @@ class SavingStore(KVStore):
         self._restored = {}  # weights by key that the job goes on with
         self._restored_states = _UNKNOWN  # of workers, by rank
         self._is_bringing_back = False
-        if self._clock.folder is not None and self.rank == 0 and not self._others_restored():
-            self._restore()
+        if self._clock.folder is not None and self.rank == 0:
+            self._clock.begin()
+            if not self._others_restored():
+                self._restore()
 
     # --- states of the optimizer ---
 
@@ -271,7 +273,9 @@ class SavingStore(KVStore):
             return
         try:
             self.save_checkpoint()
+            self._clock.saved()
         except OSError as error:
+            self._clock.failed()
             warnings.warn(f"kvstore: a checkpoint could not be saved: {error}", stacklevel=5)
 
 

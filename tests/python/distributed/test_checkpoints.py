@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 from headrace import nd
+from headrace._checkpoint_requests import are_requested, request, withdraw
 from headrace.kvstore import checkpoints
 from headrace.kvstore.checkpoints import Clock, newest_checkpoint, write_checkpoint
 from headrace.launch import main
@@ -201,3 +202,19 @@ def test_no_asynchronous_push_counts_before_the_states_are_back(tmp_path):
         job = launch(what, options=["--checkpoint", str(tmp_path / "in")], program="momentum")
         assert job.returncode == 0, job.stdout + job.stderr
         assert job.stdout.count("as it should be") == 2
+
+
+def test_one_that_a_launcher_asks_for_is_due(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADRACE_CHECKPOINT", str(tmp_path))
+    first, second = clocks = Clock(0), Clock(1)
+    for clock in clocks:
+        clock.begin()
+        assert not clock.is_due()
+    request(tmp_path)
+    assert first.is_due() and second.is_due()
+    first.saved()
+    assert not first.is_due() and second.is_due() and are_requested(tmp_path)
+    second.failed()  # it waits before it tries again
+    assert not second.is_due() and are_requested(tmp_path)
+    withdraw(tmp_path)
+    assert not are_requested(tmp_path)

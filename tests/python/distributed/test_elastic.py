@@ -43,10 +43,10 @@ def line_of(job):
     return shlex.split(line.partition("to join: ")[2])
 
 
-def join(line, count):
+def join(line, count, *options):
     assert line[:3] == ["python", "-m", "headrace.launch"]
     more = [str(count) if before == "-n" else now for before, now in zip(line[2:], line[3:])]
-    command = [sys.executable, "-m", "headrace.launch", *more]
+    command = [sys.executable, "-m", "headrace.launch", *options, *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -115,6 +115,44 @@ def test_the_others_go_on_without_one_that_is_not_replaced(tmp_path):
     (tmp_path / "enough").touch()
     status, out, err = outcome(job)
     assert status == 0 and "the job goes on without it" in err and "worker 0 of 1:" in out, out + err
+
+
+def lives_in(folder):
+    """(workers, pushes that counts before, steps) of each life of a synchronous job, in their order."""
+    texts = [path.read_text() for path in folder.glob("life *")]
+    return sorted(tuple(map(int, text.split())) for text in texts)
+
+
+def await_life(folder, workers, *launchers):
+    deadline = time.monotonic() + SECONDS
+    while not any(life[0] == workers for life in lives_in(folder)):
+        codes = [one.poll() for one in launchers]
+        assert codes == [None] * len(codes) and time.monotonic() < deadline, (lives_in(folder), codes)
+        time.sleep(0.02)
+
+
+def test_a_synchronous_job_begins_anew_from_a_checkpoint_with_workers_that_join(tmp_path):
+    options = ("-n", "2", "--elastic", "1:4", "--checkpoint", str(tmp_path / "saved"))
+    job = start(tmp_path, *options, program=PROGRAM.with_name("more_workers.py"))
+    line = line_of(job)
+    await_life(tmp_path, 2, job)
+    joined = join(line, 1, "--restart", "3")  # its worker comes again when the job begins anew
+    await_life(tmp_path, 3, job, joined)
+    others = join(line, 1)
+    await_life(tmp_path, 4, job, joined, others)
+    one_more = join(line, 1)
+    status, out, err = outcome(one_more)
+    assert status == 1 and "the job has 4 workers, as many as it may have" in out, out + err
+    (tmp_path / "enough").touch()
+    for one in (others, joined):
+        status, out, err = outcome(one)
+        assert status == 0, out + err
+    status, out, err = outcome(job)
+    assert status == 0 and err.count("the job begins anew with more workers") == 2, out + err
+    lives = lives_in(tmp_path)
+    assert [workers for workers, _, _ in lives] == [2, 3, 4]
+    for (workers, before, steps), (_, first, _) in zip(lives, lives[1:]):
+        assert before <= first <= before + workers * (steps + 1) and (first - before) % workers == 0, lives
 
 
 class TestErrors:
