@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/config.h"
 #include "distributed/channel.h"
 #include "distributed/long_waits.h"
 #include "distributed/processes.h"
@@ -116,9 +117,10 @@ bool RelayWire::tell_news(std::function<void()> news) {
 }
 
 void RelayWire::find_machines() {
-  const std::string process = own_process();  // its first word is the machine's
+  const std::string process = own_process(), &name = config().machine;
+  const std::string own = name.empty() ? process.substr(0, process.find(' ')) : name;  // the first word is the machine's
   std::vector<uint64_t> machines(static_cast<size_t>(size_));
-  machines[static_cast<size_t>(rank_)] = std::hash<std::string>()(process.substr(0, process.find(' ')));
+  machines[static_cast<size_t>(rank_)] = std::hash<std::string>()(own);
   const std::vector<size_t> sizes(machines.size(), sizeof(uint64_t));
   const TransferPtr met = gather(Lane::kAgreement, reinterpret_cast<std::byte*>(machines.data()), sizes);
   while (!met->is_done()) std::this_thread::sleep_for(std::chrono::microseconds(200));

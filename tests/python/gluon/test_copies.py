@@ -164,7 +164,11 @@ for _ in range(1000):
 sys.stdout.buffer.write(pickle.dumps(net))
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False
+        [sys.executable, "-c", program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     net = pickle.loads(done.stdout)
