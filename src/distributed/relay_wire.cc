@@ -118,7 +118,8 @@ bool RelayWire::tell_news(std::function<void()> news) {
 
 void RelayWire::find_machines() {
   const std::string process = own_process(), &name = config().machine;
-  const std::string own = name.empty() ? process.substr(0, process.find(' ')) : name;  // the first word is the machine's
+  const std::string own =
+      name.empty() ? process.substr(0, process.find(' ')) : name;  // the first word is the machine's
   std::vector<uint64_t> machines(static_cast<size_t>(size_));
   machines[static_cast<size_t>(rank_)] = std::hash<std::string>()(own);
   const std::vector<size_t> sizes(machines.size(), sizeof(uint64_t));

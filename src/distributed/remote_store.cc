@@ -7,6 +7,7 @@
 #include "distributed/commands.h"
 #include "distributed/long_waits.h"
 #include "distributed/messages.h"
+#include "engine/runtime.h"
 #include "headrace/sparse.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
@@ -242,6 +243,10 @@ void RemoteStore::send_settings(std::string_view body) {
   request.set_body(std::string(body));
   request.set_settings(++settings_);
   send_to_all(request);
+  if (sharing_.asynchronous) return;  // they count at once
+  Var* const written = settings_order_.get();
+  runtime().engine.push(TaskSpec{.name = "kvstore settings", .writes = {&written, 1}, .priority = Priority::kHigh},
+                        [order = settings_order_] {});
 }
 
 void RemoteStore::keep_whole() {

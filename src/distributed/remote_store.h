@@ -102,7 +102,9 @@ class RemoteStore final : public kvstore::KVStore {
   std::map<kvstore::Key, Remote> remotes_;
   std::optional<kvstore::TwoBitCompression> compression_;
   uint64_t settings_ = 0;  // how many were sent
-  std::string state_;      // goes with the next push
+  // Read by pushes, written when others are sent: servers hear of pushes with earlier settings first.
+  std::shared_ptr<Var> settings_order_ = std::make_shared<Var>();
+  std::string state_;  // goes with the next push
   bool keeps_whole_ = false;
 };
 

@@ -34,7 +34,7 @@ constexpr size_t kExchanged = kvstore::kBucketBytes / 2;     // of arrays that a
 // A task that sends a shard of an array.
 struct RemoteStore::Sending {
   Session& session;
-  std::shared_ptr<Var> order;
+  std::shared_ptr<Var> order, settings_order;
   NDArray value;
   Shard bytes;  // of its memory
   Request request;
@@ -91,17 +91,18 @@ void RemoteStore::push_dense(const Part& part, NDArray value, int priority) {
     // What is compressed ends with a whole word.
     const bool is_end = compression_ && &shard == &remote.shards.back();
     const Shard bytes{shard.server, place(shard.begin), is_end ? value.size() : place(shard.end)};
-    Var* const read = &value.view()->storage()->var();
+    Var* const read[] = {&value.view()->storage()->var(), settings_order_.get()};
     Var* const written = remote.order.get();
     const auto count = static_cast<double>(bytes.end - bytes.begin);
-    runtime().engine.push(TaskSpec{.name = "kvstore send",
-                                   .reads = {&read, 1},
-                                   .writes = {&written, 1},
-                                   .cost_ns = Engine::kInlineCostNs + kNsPerByte * count,
-                                   .priority = Priority::kHigh,
-                                   .urgency = priority,
-                                   .bytes = count},
-                          Sending{session_, remote.order, value, bytes, std::move(request), session_.announce()});
+    runtime().engine.push(
+        TaskSpec{.name = "kvstore send",
+                 .reads = read,
+                 .writes = {&written, 1},
+                 .cost_ns = Engine::kInlineCostNs + kNsPerByte * count,
+                 .priority = Priority::kHigh,
+                 .urgency = priority,
+                 .bytes = count},
+        Sending{session_, remote.order, settings_order_, value, bytes, std::move(request), session_.announce()});
   }
   ++remote.pushes;
 }
@@ -125,6 +126,7 @@ void RemoteStore::push_rows(const Part& part) {
   set_array(sum, *request.mutable_push()->mutable_value());
   const NDArray values = packed(sum);
   values.wait_to_read();
+  runtime().engine.wait_to_read(*settings_order_);
   const size_t server = remote.shards[0].server;
   session_.send(server, std::move(request), load_for(session_, server, values, 0, kvstore::bytes_of(values)));
   ++remote.pushes;

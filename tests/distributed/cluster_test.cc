@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "distributed/commands.h"
+#include "engine/runtime.h"
 #include "headrace/sparse.hpp"
+#include "ndarray/view.h"
 #include "tests/distributed/cluster.h"
 
 namespace headrace::distributed {
@@ -140,6 +142,27 @@ TEST_F(ClusterTest, ServersUpdateWithTheSettingsOfTheRound) {
     EXPECT_THAT(pulled(store, "w", {3}), Each(expected));
   });
   EXPECT_EQ(program_.commands, 2 + 2 * 3);  // each server: the command once; the settings that rounds of it used
+}
+
+// A push that waits for its values is not overtaken by one that was made with later settings.
+TEST_F(ClusterTest, PushesKeepTheOrderOfTheirSettings) {
+  run(1, 1, false, [](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    for (const char* key : {"late", "soon"}) store.init(key, filled({3}, 0));
+    const NDArray late = filled({3}, 1);
+    std::promise<void> release;
+    Var* const written = &late.view()->storage()->var();
+    runtime().engine.push(TaskSpec{.name = "late", .writes = {&written, 1}, .cost_ns = Engine::kInlineCostNs * 2},
+                          [go_on = release.get_future().share(), late] { go_on.wait(); });
+    store.send_settings("2");
+    store.push("late", {late});
+    store.send_settings("5");
+    store.push("soon", {filled({3}, 1)});
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    release.set_value();
+    EXPECT_THAT(pulled(store, "late", {3}), Each(-2));
+    EXPECT_THAT(pulled(store, "soon", {3}), Each(-5));
+  });
 }
 
 TEST_F(ClusterTest, AnAsynchronousPushCountsAtOnce) {
