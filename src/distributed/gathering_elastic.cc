@@ -50,7 +50,8 @@ size_t Gathering::asking() {
 }
 
 bool Gathering::awaits_workers() {
-  if (has_begun_ || !is_complete() || count(workers_) >= static_cast<size_t>(job_.workers + job_.awaited)) return false;
+  const int wanted = job_.workers + job_.awaited;
+  if (has_begun_ || !is_complete() || count(workers_) >= static_cast<size_t>(wanted)) return false;
   const Clock::time_point now = Clock::now();
   awaits_since_ = std::min(awaits_since_, now);
   return now - awaits_since_ < kAwaitedTime;
