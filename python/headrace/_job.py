@@ -51,7 +51,10 @@ class Job:
         self.is_interrupted = False
 
     def run(self):
-        previous = signal.signal(signal.SIGTERM, _interrupt)
+        heard = [signal.SIGTERM]
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            heard.append(signal.SIGINT)
+        previous = {number: signal.signal(number, self._interrupt) for number in heard}
         try:
             self._start()
             failed = self._await_workers()
@@ -68,7 +71,8 @@ class Job:
             self._end_all(signal.SIGINT if self.is_interrupted else signal.SIGTERM)
             if self._beginning:
                 self._beginning.end()
-            signal.signal(signal.SIGTERM, previous)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
         if self.is_interrupted:
             print("headrace.launch: interrupted; all processes were ended", file=sys.stderr)
             return 128 + signal.SIGINT
@@ -77,6 +81,15 @@ class Job:
             print(f"headrace.launch: {how}", file=sys.stderr)
             return status
         return 0
+
+    def _interrupt(self, number, frame):
+        self.is_interrupted = True
+        raise KeyboardInterrupt
+
+    def _pause(self):
+        if self.is_interrupted:  # the exception was lost: Ray's code cannot raise everywhere
+            raise KeyboardInterrupt
+        time.sleep(0.02)
 
     def _start(self):
         options = self._options
@@ -190,7 +203,7 @@ class Job:
                 self.awaited = self._beginning.awaited(self._helpers[0])
                 if self.awaited:
                     return None
-            time.sleep(0.02)
+            self._pause()
 
     def _failed(self):
         """The process whose failure ends the job; None: there is none. Where others go on that of a worker
@@ -231,7 +244,7 @@ class Job:
         while self._options.elastic and self._helpers[0].others and self._helpers[0].status() is None:
             if (failed := _cause(self._needed_helpers())) is not None:
                 return failed
-            time.sleep(0.02)
+            self._pause()
         _await_ends(self._helpers, _SECONDS_TO_END)
         self._start_server = None
         return _cause(self._needed_helpers())
@@ -258,7 +271,3 @@ def _await_ends(processes, seconds):
     deadline = time.monotonic() + seconds
     while any(one.status() is None for one in processes) and time.monotonic() < deadline:
         time.sleep(0.02)
-
-
-def _interrupt(number, frame):
-    raise KeyboardInterrupt

@@ -3,8 +3,10 @@
 import io
 import pickle
 
-from .. import optimizer as rules
 from .._arrays import NDArray
+from ..optimizer.adaptive import AdaGrad
+from ..optimizer.contrib import GroupAdaGrad
+from ..optimizer.fused import SGD, Adam, ccSGD
 
 __all__ = ["keep_for", "kept_for", "leaves_other_rows"]
 
@@ -13,11 +15,11 @@ _PLAIN = (bool, int, float, str, type(None))
 
 # By class, as subclasses may do otherwise: whether a rule leaves rows alone that a row_sparse gradient lacks.
 LEAVE_OTHER_ROWS = {
-    rules.SGD: lambda rule: rule.lazy_update,
-    rules.ccSGD: lambda rule: rule.lazy_update,
-    rules.Adam: lambda rule: rule.lazy_update,
-    rules.AdaGrad: lambda rule: True,
-    rules.contrib.GroupAdaGrad: lambda rule: True,
+    SGD: lambda rule: rule.lazy_update,
+    ccSGD: lambda rule: rule.lazy_update,
+    Adam: lambda rule: rule.lazy_update,
+    AdaGrad: lambda rule: True,
+    GroupAdaGrad: lambda rule: True,
 }
 
 
