@@ -56,7 +56,10 @@ class EtcdTest : public testing::Test {
     ::kill(process_, SIGKILL);
     waitpid(process_, nullptr, 0);
   }
-  void stop(bool is_so) { ::kill(process_, is_so ? SIGSTOP : SIGCONT); }
+  void stop(bool is_so) {
+    ::kill(process_, is_so ? SIGSTOP : SIGCONT);
+    if (is_so) waitpid(process_, nullptr, WUNTRACED);  // until all of its threads stand still
+  }
 
   std::string address() const { return address_of("127.0.0.1", clients_); }
   // Of a scheduler.
