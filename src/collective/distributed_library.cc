@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
-#include "base/own_library.h"
+#include "collective/library_table.h"
 
 namespace headrace::collective {
 namespace {
@@ -16,10 +16,7 @@ const DistributedLibrary& load_distributed() {
         "distributed: what processes share by servers is in {}, which cannot be loaded: {}; build Headrace with "
         "HEADRACE_DISTRIBUTED=ON",
         kDistributedFile, loaded.why);
-  const auto get = reinterpret_cast<DistributedLibraryFunction>(loaded.symbol);
-  check(get()->interface == kDistributedInterface, ErrorKind::kOs,
-        "distributed: {} was built from other sources than this library; build both together", kDistributedFile);
-  return *get();
+  return table_of<DistributedLibrary>(loaded, kDistributedFile);
 }
 
 }  // namespace

@@ -28,7 +28,6 @@ struct DistributedLibrary {
 };
 
 inline constexpr const char* kDistributedLibraryFunction = "headrace_distributed";
-using DistributedLibraryFunction = const DistributedLibrary* (*)();
 
 // Raises OSError when it is not there: this build was made without it.
 const DistributedLibrary& distributed_library();

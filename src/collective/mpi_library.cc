@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
-#include "base/own_library.h"
+#include "collective/library_table.h"
 
 namespace headrace::collective {
 namespace {
@@ -16,10 +16,7 @@ const MpiLibrary& load() {
         "distributed: sums over processes that mpirun or srun has started need {}, which cannot be loaded: {}; install "
         "Open MPI 4.1 (Debian: apt install openmpi-bin), or build Headrace where its headers are (libopenmpi-dev)",
         kFile, loaded.why);
-  const auto get = reinterpret_cast<MpiLibraryFunction>(loaded.symbol);
-  check(get()->interface == kMpiInterface, ErrorKind::kOs,
-        "distributed: {} was built from other sources than this library; build both together", kFile);
-  return *get();
+  return table_of<MpiLibrary>(loaded, kFile);
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ struct MpiLibrary {
 };
 
 inline constexpr const char* kMpiLibraryFunction = "headrace_mpi";
-using MpiLibraryFunction = const MpiLibrary* (*)();
 
 // Whether a launcher such as mpirun or srun has started this process.
 bool is_started_by_mpi();

@@ -52,6 +52,10 @@ struct Extract {
 Extract extract(const Lowered& whole, const std::vector<uint8_t>& wanted_steps, std::span<const int> inputs,
                 std::span<const int> outputs);
 
+// Of each step of a graph with gradients whether it belongs to the forward half: the first `output_count` outputs need
+// it, or it changes an input.
+std::vector<uint8_t> forward_steps(const Lowered& whole, size_t output_count);
+
 // A graph with gradients, cut in two: its first `input_count` inputs and `output_count` outputs are the forward half's.
 // The backward half reads the other inputs (gradients of the outputs), then what it needs of the forward half: inputs,
 // outputs, and computed values.

@@ -20,16 +20,14 @@ class Recomputation {
   Recomputation(Lowered& whole, size_t output_count)
       : graph_(whole),
         producer_(whole.values.size(), kNone),
-        is_forward_(whole.steps.size()),
+        is_forward_(forward_steps(whole, output_count)),
         is_changed_(whole.values.size()),
         readers_(whole.values.size()),
-        before_(whole.steps.size()),
-        output_count_(output_count) {
+        before_(whole.steps.size()) {
     for (size_t s = 0; s < steps().size(); ++s) {
       for (int id : steps()[s].outputs) producer_[at(id)] = s;
       for (int root : graph_.changed_by(steps()[s])) is_changed_[at(root)] = true;
     }
-    mark_forward();
     for (size_t s = 0; s < steps().size(); ++s)
       if (!is_forward_[s])
         for (int id : steps()[s].inputs) readers_[at(id)].push_back(s);
@@ -55,23 +53,6 @@ class Recomputation {
   static size_t at(int id) { return static_cast<size_t>(id); }
   std::vector<Step>& steps() { return graph_.steps; }
   const Value& value(int id) const { return graph_.values[at(id)]; }
-
-  // What the outputs need, and what changes an input.
-  void mark_forward() {
-    std::vector<size_t> needed;
-    const auto need = [&](int id) {
-      if (const size_t s = producer_[at(id)]; s != kNone) needed.push_back(s);
-    };
-    for (size_t k = 0; k < output_count_; ++k) need(graph_.outputs[k]);
-    for (size_t s = 0; s < steps().size(); ++s)
-      if (steps()[s].op->mutates != kNothing) needed.push_back(s);
-    while (!needed.empty()) {
-      const size_t s = needed.back();
-      needed.pop_back();
-      if (std::exchange(is_forward_[s], true)) continue;
-      for (int id : steps()[s].inputs) need(id);
-    }
-  }
 
   // Values that backward reads, and those that are there after the run anyway.
   void find_kept() {
@@ -172,9 +153,8 @@ class Recomputation {
   std::vector<uint8_t> is_forward_, is_changed_;
   std::vector<std::vector<size_t>> readers_;  // of each value the steps of backward, in order
   std::vector<std::vector<Step>> before_;     // what is put before each step
-  size_t output_count_;
-  std::vector<uint8_t> is_kept_;   // from forward to backward
-  std::vector<uint8_t> is_fixed_;  // so that it stays
+  std::vector<uint8_t> is_kept_;              // from forward to backward
+  std::vector<uint8_t> is_fixed_;             // so that it stays
   std::vector<uint8_t> is_again_ = std::vector<uint8_t>(graph_.values.size());
 };
 

@@ -19,10 +19,7 @@ class Splitter {
   }
 
   Halves run() {
-    in_forward_.resize(whole_.steps.size());
-    for (int id : outputs_) need(id, in_forward_);
-    for (size_t s = 0; s < whole_.steps.size(); ++s)
-      if (whole_.steps[s].op->mutates != kNothing) need_step(s, in_forward_);
+    in_forward_ = forward_steps(whole_, outputs_.size());
     in_backward_.resize(whole_.steps.size());
     for (int id : gradients_)
       if (id >= 0) cross(id);
@@ -56,20 +53,6 @@ class Splitter {
   void append(std::vector<int>& list, F accept) const {
     for (int id : crossing_)
       if (accept(id)) list.push_back(id);
-  }
-
-  void need(int id, std::vector<uint8_t>& steps) {
-    if (const int s = producer_[static_cast<size_t>(id)]; s >= 0) need_step(static_cast<size_t>(s), steps);
-  }
-  void need_step(size_t first, std::vector<uint8_t>& steps) {
-    std::vector<size_t> stack{first};
-    while (!stack.empty()) {
-      const size_t s = stack.back();
-      stack.pop_back();
-      if (std::exchange(steps[s], true)) continue;
-      for (int id : whole_.steps[s].inputs)
-        if (const int p = producer_[static_cast<size_t>(id)]; p >= 0) stack.push_back(static_cast<size_t>(p));
-    }
   }
 
   // Walks back from a value of the backward half to where it meets the forward half. A view is looked at again there
@@ -126,6 +109,27 @@ Extract extract(const Lowered& whole, const std::vector<uint8_t>& wanted_steps, 
   }
   for (int id : outputs) graph.outputs.push_back(id < 0 ? -1 : add(id, whole.values[static_cast<size_t>(id)].source));
   return part;
+}
+
+std::vector<uint8_t> forward_steps(const Lowered& whole, size_t output_count) {
+  constexpr size_t kNone = SIZE_MAX;
+  std::vector<size_t> producer(whole.values.size(), kNone), needed;
+  for (size_t s = 0; s < whole.steps.size(); ++s) {
+    for (int id : whole.steps[s].outputs) producer[static_cast<size_t>(id)] = s;
+    if (whole.steps[s].op->mutates != kNothing) needed.push_back(s);
+  }
+  const auto need = [&](int id) {
+    if (const size_t s = producer[static_cast<size_t>(id)]; s != kNone) needed.push_back(s);
+  };
+  for (size_t k = 0; k < output_count; ++k) need(whole.outputs[k]);
+  std::vector<uint8_t> is_forward(whole.steps.size());
+  while (!needed.empty()) {
+    const size_t s = needed.back();
+    needed.pop_back();
+    if (std::exchange(is_forward[s], true)) continue;
+    for (int id : whole.steps[s].inputs) need(id);
+  }
+  return is_forward;
 }
 
 Halves split(const Lowered& whole, size_t input_count, size_t output_count) {

@@ -8,6 +8,7 @@ import sys
 
 import numpy
 import pytest
+from mismatches import assert_told_to_all, every_mismatch, seen_in
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SECONDS = 180  # that a job may take on a busy machine
@@ -24,10 +25,6 @@ def text_of(job):
     return job.stdout + job.stderr
 
 
-def seen_in(job):
-    return [line for line in job.stdout.splitlines() if "seen by" in line]
-
-
 @pytest.mark.parametrize("shares_memory", ["1", "0"])
 def test_workers_exchange_arrays(shares_memory):
     job = launch("exchanges", environment={"HEADRACE_SHARED_MEMORY": shares_memory})
@@ -35,20 +32,9 @@ def test_workers_exchange_arrays(shares_memory):
     assert sorted(job.stdout.splitlines()) == [f"[worker {rank}] all as it should be" for rank in range(3)]
 
 
-@pytest.mark.parametrize(
-    ("what", "texts"),
-    [
-        ("shape", ("init of key 'v'", "shape (2,)", "shape (3,)")),
-        ("dtype", ("float32 of shape (2,)", "float64 of shape (2,)")),
-        ("call", ("rank 0 calls barrier", "rank 1 calls all_reduce of push of key 'w'")),
-    ],
-)
+@every_mismatch
 def test_workers_that_do_not_agree_are_told_on_all_ranks(what, texts):
-    job = launch("mismatch", what)
-    seen = seen_in(job)
-    assert len(seen) == 3, text_of(job)
-    assert all("soon" in line and all(text in line for text in texts) for line in seen), text_of(job)
-    assert job.returncode == 0, text_of(job)
+    assert_told_to_all(launch("mismatch", what), texts)
 
 
 def test_who_waits_for_a_worker_that_has_ended_is_told():

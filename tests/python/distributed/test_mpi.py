@@ -8,6 +8,7 @@ import sys
 
 import numpy
 import pytest
+from mismatches import assert_told_to_all, every_mismatch
 
 from headrace import _core, distributed, kv, nd, timeline
 
@@ -159,20 +160,9 @@ def test_the_bits_do_not_depend_on_who_is_first_or_leaves_out_a_layer():
 
 
 @needs_mpi
-@pytest.mark.parametrize(
-    ("what", "texts"),
-    [
-        ("shape", ("init of key 'v'", "shape (2,)", "shape (3,)")),
-        ("dtype", ("float32 of shape (2,)", "float64 of shape (2,)")),
-        ("call", ("rank 0 calls barrier", "rank 1 calls all_reduce of push of key 'w'")),
-    ],
-)
+@every_mismatch
 def test_ranks_that_do_not_agree_are_told_on_all_ranks(what, texts):
-    job = launch("mismatch", what)
-    seen = [line for line in job.stdout.splitlines() if "seen by" in line]
-    assert len(seen) == 3, text_of(job)
-    assert all("soon" in line and all(text in line for text in texts) for line in seen), text_of(job)
-    assert job.returncode == 0, text_of(job)
+    assert_told_to_all(launch("mismatch", what), texts)
 
 
 @needs_mpi
