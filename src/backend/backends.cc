@@ -1,10 +1,13 @@
 // The explicit list of backends in this build, and the libraries of others that the configuration names.
+#include <dlfcn.h>
+
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "backend/cpu/host_backend.h"
 #include "backend/sim/sim_machine.h"
+#include "base/check.h"
 #include "base/config.h"
 #include "device/plugin.h"
 #include "device/registry.h"
@@ -20,6 +23,31 @@ void add(std::vector<BackendEntry>& entries, std::span<const BackendEntry> loade
   }
 }
 
+bool asks_for_simulated_gpus(const Config& c) {
+  return c.sim_gpus > 0 || !c.sim_topology.empty() || c.sim_virtual_clock || c.sim_strict;
+}
+
+bool has_nvidia_driver() { return dlopen(config().cuda_driver.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr; }
+
+struct Gpus {
+  std::span<const BackendEntry> entries = {};
+  std::string why_unused = {};  // although the driver is there
+};
+
+// NVIDIA's: where the configuration says so, or says nothing, asks for no simulated ones, and the driver is there. The
+// driver is not asked anything here, so a process that uses no GPU can still be forked.
+const Gpus& nvidia_gpus() {
+  static const Gpus& found = *new Gpus([]() -> Gpus {
+    const bool is_asked_for = config().cuda.value_or(false);
+    if (!is_asked_for && (config().cuda || asks_for_simulated_gpus(config()) || !has_nvidia_driver())) return {};
+    std::string why;
+    const std::span<const BackendEntry> entries = find_own_backends("libheadrace_cuda.so", why);
+    check(!is_asked_for || why.empty(), ErrorKind::kOs, "HEADRACE_CUDA: {}", why);
+    return {entries, why.empty() ? "" : "NVIDIA's driver is there, but " + why};
+  }());
+  return found;
+}
+
 std::vector<BackendEntry> make_entries() {
   std::vector<BackendEntry> entries = {
       {DeviceType::kCpu, &host_backend()},
@@ -27,7 +55,7 @@ std::vector<BackendEntry> make_entries() {
       {DeviceType::kCpuShared, &host_backend()},
       {DeviceType::kGpu, &sim_machine()},
   };
-  if (config().cuda.value_or(false)) add(entries, load_own_backends("libheadrace_cuda.so", "HEADRACE_CUDA"));
+  add(entries, nvidia_gpus().entries);
   std::istringstream paths(config().backends);
   for (std::string path; std::getline(paths, path, ':');)
     if (!path.empty()) add(entries, load_backends(path.c_str()));
@@ -40,5 +68,7 @@ std::span<const BackendEntry> all_backends() {
   static const auto& entries = *new std::vector<BackendEntry>(make_entries());  // tasks may run at exit
   return entries;
 }
+
+const std::string& why_gpus_are_unused() { return nvidia_gpus().why_unused; }
 
 }  // namespace headrace

@@ -33,13 +33,16 @@ struct Config {
   int64_t sim_memory = 0;          // bytes of each simulated GPU; 0: 16 GiB
   bool sim_strict = false;         // what would go wrong on a real GPU ends the program
   std::string backends;            // libraries of backends that are loaded, with ':' between them
-  std::optional<bool>
-      cuda;  // whether NVIDIA's GPUs are used; unset: they are not, which is said where one is asked for
+  std::optional<bool> cuda;  // whether NVIDIA's GPUs are used; unset: where there are some and nobody simulates GPUs
   std::string cuda_driver = "libcuda.so.1";  // NVIDIA's driver, a library
   std::string cuda_compiler;  // NVIDIA's compiler for kernels, a library; empty: NVRTC, where pip or the toolkit put it
   std::string cuda_cache;     // folder of compiled kernels; empty: in the user's cache folder
   std::string cuda_dnn;       // cuDNN, a library; empty: where pip or the toolkit put it
-  bool cuda_tf32 = false;     // factors of float32 products and convolutions may be rounded to TF32 on GPUs
+  // Which way of cuDNN's is fastest for a convolution: 0: the library says it, 1: it is tried, 2: among those that
+  // round more, too.
+  int64_t cuda_tuning = 0;
+  bool cuda_determinism = true;    // what cuDNN does may not depend on the run
+  bool cuda_tf32 = false;          // factors of float32 products and convolutions may be rounded to TF32 on GPUs
   bool recomputation = false;      // backward computes cheap values of forward again, which take no memory until then
   bool fusion = true;              // queued and compiled operations are fused
   bool native = kNativeByDefault;  // formulas become machine code

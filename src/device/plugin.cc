@@ -1,6 +1,7 @@
 #include "device/plugin.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/own_library.h"
@@ -30,11 +31,11 @@ std::span<const BackendEntry> load_backends(const char* path) {
   return backends_from(function, "HEADRACE_BACKENDS", path);
 }
 
-std::span<const BackendEntry> load_own_backends(const char* file, const char* setting) {
+std::span<const BackendEntry> find_own_backends(const char* file, std::string& why) {
   const OwnLibrary loaded = load_own_library(file, kBackendLibraryFunction);
-  check(loaded.symbol != nullptr, ErrorKind::kOs, "{}: this build of headrace has no {} that can be loaded: {}",
-        setting, file, loaded.why);
-  return backends_from(loaded.symbol, setting, file);
+  if (loaded.symbol) return backends_from(loaded.symbol, "headrace", file);
+  why = fmt::format("this build of headrace has no {} that can be loaded: {}", file, loaded.why);
+  return {};
 }
 
 }  // namespace headrace

@@ -25,7 +25,7 @@ using BackendLibraryFunction = const BackendLibrary* (*)();
 
 // Loads a library that the user has named and gives its entries. Raises Error(kOs) when that cannot be.
 std::span<const BackendEntry> load_backends(const char* path);
-// The same for a library of ours, which the variable `setting` asks for.
-std::span<const BackendEntry> load_own_backends(const char* file, const char* setting);
+// The same for a library of ours; none where that cannot be: `why` says it. Raises Error(kOs) for one of another build.
+std::span<const BackendEntry> find_own_backends(const char* file, std::string& why);
 
 }  // namespace headrace

@@ -1,9 +1,6 @@
 #include "device/registry.h"
 
-#include <dlfcn.h>
-
 #include "base/check.h"
-#include "base/config.h"
 #include "base/function_ref.h"
 #include "base/log.h"
 
@@ -25,23 +22,12 @@ const Table& table() {
   return instance;
 }
 
-// Whether this machine has NVIDIA's driver, and nobody said whether its GPUs are to be used.
-bool is_driver_ignored() {
-  static const bool ignored = !config().cuda && dlopen(config().cuda_driver.c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr;
-  return ignored;
-}
-
-constexpr const char* kUseDriver =
-    "NVIDIA's driver is there, but HEADRACE_CUDA is not set: HEADRACE_CUDA=1 uses its GPUs, HEADRACE_CUDA=0 leaves "
-    "them "
-    "alone";
-
 [[noreturn]] void fail_no_device(Device device) {
   const Backend* const backend = backend_of(device.type);
   if (const std::exception_ptr refusal = backend ? backend->refusal() : nullptr) std::rethrow_exception(refusal);
   const bool is_gpu = device.type == DeviceType::kGpu;
-  check(!is_gpu || device_count(device.type) > 0 || !is_driver_ignored(), ErrorKind::kRuntime, "{}: no such device; {}",
-        to_string(device), kUseDriver);
+  check(!is_gpu || device_count(device.type) > 0 || why_gpus_are_unused().empty(), ErrorKind::kRuntime,
+        "{}: no such device; {}", to_string(device), why_gpus_are_unused());
   fail(ErrorKind::kRuntime, "{}: no such device; this machine has {} of that type. Use one that exists, for example {}",
        to_string(device), device_count(device.type),
        is_gpu ? "cpu(0), or let the machine simulate GPUs: HEADRACE_SIM_GPUS=n, or headrace.sim.configure(gpus=n)."
@@ -97,8 +83,8 @@ void check_contents(Device device, const void* block) {
 int device_count(DeviceType type) {
   Backend* backend = backend_of(type);
   const int count = backend ? backend->device_count() : 0;
-  if (count == 0 && type == DeviceType::kGpu && is_driver_ignored()) {
-    static const bool said = (log(LogLevel::kWarn, "{}", kUseDriver), true);
+  if (count == 0 && type == DeviceType::kGpu && !why_gpus_are_unused().empty()) {
+    static const bool said = (log(LogLevel::kWarn, "{}", why_gpus_are_unused()), true);
     static_cast<void>(said);
   }
   return count;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "device/allocator.h"
 #include "device/backend.h"
@@ -41,6 +42,10 @@ struct BackendEntry {
 // Those of this build and those of libraries that HEADRACE_BACKENDS names; defined in backend/backends.cc. A call
 // raises Error for a library that cannot be loaded and a configuration that a backend cannot take.
 std::span<const BackendEntry> all_backends();
+
+// Why GPUs of this machine, which nobody has said not to use, are not used; empty: there are none, or they are.
+// Likewise defined in backend/backends.cc.
+const std::string& why_gpus_are_unused();
 
 void backends_end_threads() noexcept;
 void backends_before_fork() noexcept;

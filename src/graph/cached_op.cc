@@ -13,6 +13,7 @@
 #include "graph/traced_call.h"
 #include "op/call_body.h"
 #include "op/gradient.h"
+#include "op/kernel_table.h"
 #include "op/trace.h"
 
 namespace headrace {
@@ -53,6 +54,12 @@ bool is_sparse(const NDArray& array) {
 }
 
 // Where a call runs and its results are: where its inputs are.
+// Whether the device's own code computes the operator.
+bool has_kernel(Device device, const char* name) {
+  const KernelTable* const table = kernels_of(device.type);
+  return !table || (table->find(find_op(name)) && !table->is_on_host(find_op(name)));
+}
+
 Device device_of(std::span<const NDArray> inputs) {
   return inputs.empty() ? thread_state().device : inputs[0].device();
 }
@@ -284,7 +291,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   if (fusion) fuse_batch_norms(whole);
   const bool makes_operators = fusion && !kernels_of(device_of(inputs).type);  // whose code only the host has
   if (wanted.empty()) {
-    if (makes_operators) fuse_convolutions(whole);
+    if (fusion && has_kernel(device_of(inputs), "_fused_convolution")) fuse_convolutions(whole);
     if (fusion) fuse(whole);
     if (makes_operators) fuse_prologues(whole);
     compiled->forward = std::make_unique<const CompiledGraph>(std::move(whole));

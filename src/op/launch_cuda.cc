@@ -61,7 +61,9 @@ KernelGrid grid_of(int64_t elements) {
   return {blocks_for((elements + kThreads - 1) / kThreads), kThreads};
 }
 
-void launch_cuda_source(std::string_view key, FunctionRef<std::string()> source, KernelGrid grid,
+std::string kernel_name(std::string_view work) { return fmt::format("headrace_{}", work); }
+
+void launch_cuda_source(std::string_view work, std::string_view key, FunctionRef<std::string()> source, KernelGrid grid,
                         std::span<const std::byte> arguments) {
   CudaDevice& device = current_cuda_device();
   CUfunction kernel = nullptr;
@@ -69,7 +71,7 @@ void launch_cuda_source(std::string_view key, FunctionRef<std::string()> source,
     Kernels& all = kernels_of(device);
     const std::lock_guard guard(all.mutex);
     CUfunction& known = all.known[std::string(key)];
-    if (!known) known = kernel_function(device, source(), kKernelName);
+    if (!known) known = kernel_function(device, source(), kernel_name(work).c_str());
     kernel = known;
   }
   current_cuda_stream().put_kernel(kernel, static_cast<unsigned>(grid.blocks), grid.threads, arguments);
@@ -103,7 +105,7 @@ extern "C" __global__ void {}(const headrace::device::{} arguments) {{
   device::{}(arguments);
 }}
 )",
-                               kKernelName, kernel.arguments, kernel.function);
+                               kernel_name(kernel.work()), kernel.arguments, kernel.function);
 }
 
 std::string bits_name(DType dtype) { return fmt::format("uint{}_t", 8 * item_size(dtype)); }

@@ -56,10 +56,11 @@ int64_t blocks_for(int64_t pieces);
 // For kernels whose threads work on one of so many elements, then perhaps on further ones.
 KernelGrid grid_of(int64_t elements);
 
-// `key` stands for the source, whose kernel has the name kKernelName; it is asked for where the key is new.
-void launch_cuda_source(std::string_view key, FunctionRef<std::string()> source, KernelGrid grid,
+// What profilers call the kernel that does `work`, such as softmax.
+std::string kernel_name(std::string_view work);
+// `key` stands for the source, whose kernel has the name of `work`; it is asked for where the key is new.
+void launch_cuda_source(std::string_view work, std::string_view key, FunctionRef<std::string()> source, KernelGrid grid,
                         std::span<const std::byte> arguments);
-inline constexpr const char* kKernelName = "kernel";
 
 // A kernel: a function template of namespace headrace::device in a header, with its arguments, and the struct that it
 // takes, of the same namespace.
@@ -67,6 +68,8 @@ struct CudaKernel {
   const char* header;    // "ops/reduce/softmax.cuh"
   std::string function;  // "softmax<float, 32>"; in the place of `key`
   std::string arguments;
+
+  std::string_view work() const { return std::string_view(function).substr(0, function.find('<')); }
 };
 std::string source_of(const CudaKernel& kernel);
 
@@ -75,7 +78,7 @@ template <class Arguments>
 void launch_cuda(const CudaKernel& kernel, KernelGrid grid, const Arguments& arguments) {
   static_assert(std::is_trivially_copyable_v<Arguments> && sizeof(Arguments) % sizeof(int64_t) == 0);
   launch_cuda_source(
-      kernel.function, [&] { return source_of(kernel); }, grid, std::as_bytes(std::span(&arguments, 1)));
+      kernel.work(), kernel.function, [&] { return source_of(kernel); }, grid, std::as_bytes(std::span(&arguments, 1)));
 }
 
 // Memory of the device that what is launched while it lives may use; what is launched behind that gets it again.

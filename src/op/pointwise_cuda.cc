@@ -78,7 +78,7 @@ void launch(const FormulaName& name, const Shape& space, const Operands& operand
   };
   KernelArguments arguments = arguments_of(name.compute, iteration, operands, parameters);
   const int64_t per_block = static_cast<int64_t>(kThreads) * std::max(shape.width, 1);
-  launch_cuda_source(key_of(name, operands, shape), source,
+  launch_cuda_source(kFormulaKernel, key_of(name, operands, shape), source,
                      {blocks_for((iteration.count + per_block - 1) / per_block), kThreads}, arguments.bytes());
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 void check_simulated(const char* function) {
   check(backend_of(DeviceType::kGpu) == &sim_machine(), ErrorKind::kRuntime,
-        "sim.{}: the GPUs of this process are not simulated: HEADRACE_CUDA or a library of HEADRACE_BACKENDS has them",
+        "sim.{}: the GPUs of this process are not simulated: NVIDIA's driver or a library of HEADRACE_BACKENDS has "
+        "them; set HEADRACE_SIM_GPUS, or HEADRACE_CUDA=0, before the program starts",
         function);
 }
 

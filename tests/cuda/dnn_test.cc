@@ -126,6 +126,31 @@ TEST(CudaDnnSlow, ImagesOfAnyStrides) {
   });
 }
 
+// Of kernels that the library computes and of one that it does not, in packs of channels and without, beside a sum that
+// lies otherwise.
+TEST(CudaDnnSlow, WhatComesAfterConvolutions) {
+  const OpDef& op = find_op("_fused_convolution");
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16})
+    for (const int64_t filters : {6, 8})
+      for (const int64_t height : {3, 7}) {
+        const Shape out{2, filters, 10 - height, 4};
+        const Inputs inputs{varied({2, 4, 9, 4}, dtype, 76),        varied({filters, 4, height, 1}, dtype, 77),
+                            varied({filters}, dtype, 78),           varied({filters}, DType::kFloat32, 79),
+                            varied({filters}, DType::kFloat32, 80), varied(out, dtype, 81)};
+        for (const bool is_turned : {false, true})
+          expect_as_on_host(inputs, [&](Inputs in) {
+            if (is_turned) in[5] = call("_npi_flip", {in[5]}, {{"axis", Shape{2}}});
+            return invoke_all(op,
+                              attrs_of(op, {{"kernel", Shape{height, 1}},
+                                            {"num_filter", filters},
+                                            {"with_scale", true},
+                                            {"with_sum", true},
+                                            {"activation", std::string("relu")}}),
+                              in)[0];
+          });
+      }
+}
+
 // The stand-in has nothing for it that may be used.
 TEST(CudaDnnSlow, WhatTheLibraryDoesNotComputeIsComputedOtherwise) {
   const Case c{"Convolution", DType::kFloat32, {2, 2, 9, 4}, {3, 2, 7, 1}, {7, 1}, {1, 1}, {1, 1}, {1, 0}, 1, 3};

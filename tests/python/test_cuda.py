@@ -127,6 +127,61 @@ print("trained")
 """
 
 
+PREDICT = """
+import headrace as mx
+from headrace import gluon, nd
+
+class Residual(gluon.HybridBlock):
+    def __init__(self, channels):
+        super().__init__()
+        self.first, self.second = gluon.nn.Conv2D(channels, 3, padding=1), gluon.nn.Conv2D(channels, 1)
+        self.norms = [gluon.nn.BatchNorm(), gluon.nn.BatchNorm()]
+        for block in self.norms:
+            self.register_child(block)
+
+    def hybrid_forward(self, F, x):
+        y = F.relu(self.norms[0](self.first(x)))
+        return F.relu(self.norms[1](self.second(y)) + x)
+
+def results(dtype, channels, context):
+    mx.random.seed(5)
+    net = Residual(channels)
+    net.initialize(mx.init.Xavier(), ctx=context)
+    net.cast(dtype)
+    net.hybridize()
+    x = (nd.arange(2 * channels * 30).reshape((2, channels, 5, 6)) * 7 % 11 / 5 - 1).as_in_context(context)
+    return net(x.astype(dtype)).astype("float32").asnumpy()
+
+for dtype, limit in (("float32", 1e-5), ("bfloat16", 0.05), ("float16", 0.01)):
+    for channels in (3, 8):
+        here, there = results(dtype, channels, mx.cpu()), results(dtype, channels, mx.gpu(0))
+        assert abs(here - there).max() <= limit * abs(here).max(), (dtype, channels, here, there)
+assert not mx.runtime.detours(), mx.runtime.detours()
+print("predicted")
+"""
+
+
+def test_what_comes_after_a_convolution_is_one_pass_on_gpus(tmp_path):
+    done = run(PREDICT, tmp_path)
+    assert done.stdout == "predicted\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "plans"),
+    [
+        ({"MXNET_ENFORCE_DETERMINISM": "0"}, 0),
+        ({"MXNET_CUDNN_AUTOTUNE_DEFAULT": "1"}, 0),  # one of the stand-in's may be used
+        ({"MXNET_CUDNN_AUTOTUNE_DEFAULT": "1", "MXNET_ENFORCE_DETERMINISM": "0"}, 2),
+        ({"MXNET_CUDNN_AUTOTUNE_DEFAULT": "2", "MXNET_ENFORCE_DETERMINISM": "0"}, 3),
+    ],
+)
+def test_ways_to_convolve_are_tried_where_it_is_asked_for(tmp_path, variables, plans):
+    done = run(PREDICT, tmp_path, HEADRACE_LOG="debug", **variables)
+    assert done.stdout == "predicted\n", done.stderr
+    tried = {line.split("plan ")[1][0] for line in done.stderr.splitlines() if "plan" in line}
+    assert len(tried) == plans, done.stderr
+
+
 FIT = """
 import headrace as mx
 from headrace import gluon, nd
@@ -238,11 +293,48 @@ def test_memory_and_features_are_those_of_the_driver(tmp_path):
     assert done.stdout == "gpu_memory_info: there is no gpu(2); 2 GPUs can be used\n", done.stderr
 
 
-def test_a_driver_that_nobody_asked_for_is_hinted_at_once(tmp_path):
-    done = run(CHOOSE, tmp_path, HEADRACE_CUDA="", HEADRACE_LOG="warn")
-    assert done.stdout.startswith("0 0\ngpu(0): no such device; NVIDIA's driver is there"), done.stderr
-    assert "HEADRACE_CUDA=1 uses its GPUs" in done.stdout
-    assert done.stderr.count("HEADRACE_CUDA=1 uses its GPUs") == 1
+SIMULATE = """
+import headrace as mx
+try:
+    mx.sim.configure(gpus=3)
+except mx.MXNetError as error:
+    print(error)
+print(mx.context.num_gpus())
+"""
+
+
+def test_gpus_that_are_there_are_used_unless_others_are_simulated(tmp_path):
+    count = "import headrace as mx; print(mx.context.num_gpus())"
+    assert run(count, tmp_path, HEADRACE_CUDA="").stdout == "2\n"
+    assert run(count, tmp_path, HEADRACE_CUDA="", HEADRACE_SIM_GPUS="3").stdout == "3\n"
+    assert run(count, tmp_path, HEADRACE_CUDA="", HEADRACE_SIM_TOPOLOGY="p3").stdout == "8\n"
+    assert run(count, tmp_path, HEADRACE_CUDA="1", HEADRACE_SIM_GPUS="3").stdout == "2\n"
+    there = run(SIMULATE, tmp_path, HEADRACE_CUDA="").stdout
+    assert "set HEADRACE_SIM_GPUS, or HEADRACE_CUDA=0" in there and there.endswith("2\n"), there
+    assert run(SIMULATE, tmp_path, HEADRACE_CUDA="0").stdout == "3\n"
+
+
+def test_a_machine_without_a_driver_has_no_gpus_and_may_simulate_some(tmp_path):
+    none = {"HEADRACE_CUDA": "", "HEADRACE_CUDA_DRIVER": str(tmp_path / "libcuda.so.1")}
+    assert run(CHOOSE, tmp_path, **none).stdout.startswith("0 0\ngpu(0): no such device; this machine has 0")
+    assert run(SIMULATE, tmp_path, **none).stdout == "3\n"
+
+
+FORK = """
+import os
+import headrace as mx
+
+x = mx.nd.ones((2,))
+x.wait_to_read()
+if (child := os.fork()) == 0:
+    os._exit(int(mx.nd.ones((2,), ctx=mx.gpu(0)).asnumpy().sum()))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_process_that_has_used_no_gpu_may_be_forked_and_its_child_use_one(tmp_path):
+    done = run(FORK, tmp_path, HEADRACE_CUDA="")
+    assert done.stdout == "2\n", done.stderr
 
 
 def test_a_driver_that_is_not_to_be_used_is_not_hinted_at(tmp_path):

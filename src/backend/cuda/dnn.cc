@@ -18,6 +18,8 @@
 #if __has_include(<cudnn_graph.h>)
 
 #include "backend/cuda/dnn_plan.h"
+#include "backend/cuda/dnn_tuning.h"
+#include "base/config.h"
 
 namespace headrace {
 namespace {
@@ -39,6 +41,8 @@ std::vector<int64_t> convolution_key(const DnnConvolution& c) {
 struct KeyHash {
   size_t operator()(const std::vector<int64_t>& key) const noexcept { return hash_of_shape(key); }
 };
+
+constexpr size_t kMostTried = 8;  // of the library's proposals, which come best first
 
 // None: the library has no plan.
 using Plans = std::unordered_map<std::vector<int64_t>, std::optional<DnnPlan>, KeyHash>;
@@ -71,9 +75,19 @@ void say_that_there_is_no_plan(const DnnConvolution& c, const std::string& why) 
       dtype_name(c.dtype), to_string(c.x.shape), to_string(c.w.shape), why);
 }
 
+void check_status(CudaDevice& device, const DnnStatus& status) {
+  check(status.is_good(), ErrorKind::kRuntime, "{}: {}", to_string(device.device()), status.text());
+}
+
+void set_stream(CudaStream& stream, cudnnHandle_t handle) {
+  check_status(static_cast<CudaDevice&>(stream.accelerator()),
+               {"cudnnSetStream", dnn_library()->set_stream(handle, stream.handle())});
+}
+
 }  // namespace
 
-const DnnPlan* find_convolution(CudaStream& stream, const DnnConvolution& convolution) {
+const DnnPlan* find_convolution(CudaStream& stream, const DnnConvolution& convolution,
+                                FunctionRef<void*(size_t)> workspace) {
   if (!dnn_library()) return nullptr;
   auto& device = static_cast<CudaDevice&>(stream.accelerator());
   const ContextScope scope(device);
@@ -82,10 +96,15 @@ const DnnPlan* find_convolution(CudaStream& stream, const DnnConvolution& convol
   const auto [place, is_new] = own.plans.try_emplace(convolution_key(convolution));
   if (is_new) {
     std::string why;
-    if (std::optional<DnnPlan> made = DnnPlan::make(own.handle, convolution, why))
-      place->second.emplace(std::move(*made));
-    else
-      say_that_there_is_no_plan(convolution, why);
+    std::vector<DnnPlan> made =
+        DnnPlan::candidates(own.handle, convolution, config().cuda_tuning ? kMostTried : 1, why);
+    if (made.empty()) say_that_there_is_no_plan(convolution, why);
+    size_t best = 0;
+    if (made.size() > 1) {
+      set_stream(stream, own.handle);
+      best = fastest_plan(stream, own.handle, made, convolution, workspace);
+    }
+    if (!made.empty()) place->second.emplace(std::move(made[best]));
   }
   return place->second ? &*place->second : nullptr;
 }
@@ -97,9 +116,8 @@ void put_convolution(CudaStream& stream, const DnnPlan& plan, const DnnConvoluti
   const size_t bytes = plan.workspace_bytes();
   void* const scratch = bytes > 0 ? workspace(bytes) : nullptr;
   const cudnnHandle_t handle = dnn_of(device).handle;
-  DnnStatus status{"cudnnSetStream", dnn_library()->set_stream(handle, stream.handle())};
-  if (status.is_good()) status = plan.execute(handle, convolution, scratch);
-  check(status.is_good(), ErrorKind::kRuntime, "{}: {}", to_string(device.device()), status.text());
+  set_stream(stream, handle);
+  check_status(device, plan.execute(handle, convolution, scratch));
 }
 
 bool has_dnn() { return dnn_library() != nullptr; }
@@ -110,7 +128,7 @@ bool has_dnn() { return dnn_library() != nullptr; }
 
 namespace headrace {
 
-const DnnPlan* find_convolution(CudaStream&, const DnnConvolution&) {
+const DnnPlan* find_convolution(CudaStream&, const DnnConvolution&, FunctionRef<void*(size_t)>) {
   static const bool is_said = [] {
     log(LogLevel::kWarn,
         "cuda: convolutions are computed as products of matrices, which is slow: this build knows nothing of cuDNN, "

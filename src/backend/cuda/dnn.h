@@ -34,11 +34,14 @@ struct DnnConvolution {
 class DnnPlan;
 
 // Null: there is no library, or it has no code for this one that is deterministic and does not round what it is given;
-// both are said once. Raises Error(kRuntime). The launch thread of the stream's device.
-const DnnPlan* find_convolution(CudaStream& stream, const DnnConvolution& convolution);
+// both are said once. Where the configuration says so a new convolution is tried in several ways, with its own memory:
+// what it reads may be anything, and what it writes is anything afterwards. `workspace` gives memory of the device that
+// belongs to the launch. Raises Error. The launch thread of the stream's device.
+const DnnPlan* find_convolution(CudaStream& stream, const DnnConvolution& convolution,
+                                FunctionRef<void*(size_t bytes)> workspace);
 
-// Puts the convolution that the plan was found for on the stream. `workspace` gives memory of the device that belongs
-// to the launch. Raises Error(kRuntime). The launch thread of the stream's device.
+// Puts the convolution that the plan was found for on the stream. Raises Error(kRuntime). The launch thread of the
+// stream's device.
 void put_convolution(CudaStream& stream, const DnnPlan& plan, const DnnConvolution& convolution,
                      FunctionRef<void*(size_t bytes)> workspace);
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
 #include "backend/cuda/library.h"
 #include "base/config.h"
@@ -119,12 +118,14 @@ struct Graph {
 bool may_run(cudnnBackendNumericalNote_t note, DType dtype) {
   switch (note) {
     case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
+      return !config().cuda_determinism;
     case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
     case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+      return false;
     case CUDNN_NUMERICAL_NOTE_FFT:
     case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
     case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
-      return false;
+      return config().cuda_tuning > 1;
     case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // for float32 these round to TF32
       return dtype != DType::kFloat32 || config().cuda_tf32;
     default:
@@ -164,12 +165,14 @@ std::vector<DnnDescriptor> proposals(cudnnBackendHeurMode_t mode, const DnnDescr
 
 }  // namespace
 
-std::optional<DnnPlan> DnnPlan::make(cudnnHandle_t handle, const DnnConvolution& convolution, std::string& why) {
+std::vector<DnnPlan> DnnPlan::candidates(cudnnHandle_t handle, const DnnConvolution& convolution, size_t most,
+                                         std::string& why) {
   const Graph graph(handle, convolution);
+  std::vector<DnnPlan> made;
   DnnStatus status = graph.whole.status();
   int64_t seen = 0, allowed = 0;
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    if (!graph.whole.status().is_good()) break;
+    if (!graph.whole.status().is_good() || !made.empty()) break;
     for (DnnDescriptor& config : proposals(mode, graph.whole, status)) {
       ++seen;
       if (!may_run(config, convolution.dtype)) continue;
@@ -181,12 +184,14 @@ std::optional<DnnPlan> DnnPlan::make(cudnnHandle_t handle, const DnnConvolution&
       const auto bytes = plan.get<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64);
       if (!plan.status().is_good()) status = plan.status();
       if (plan.status().is_good() && bytes <= kMostWorkspace)
-        return DnnPlan(std::move(config), std::move(plan), static_cast<size_t>(bytes));
+        made.push_back(DnnPlan(std::move(config), std::move(plan), static_cast<size_t>(bytes)));
+      if (made.size() >= most) return made;
     }
   }
-  why = fmt::format("it proposes {}, of which {} may be used{}", seen, allowed,
-                    status.is_good() ? "" : "; " + status.text());
-  return {};
+  if (made.empty())
+    why = fmt::format("it proposes {}, of which {} may be used{}", seen, allowed,
+                      status.is_good() ? "" : "; " + status.text());
+  return made;
 }
 
 DnnStatus DnnPlan::execute(cudnnHandle_t handle, const DnnConvolution& convolution, void* workspace) const {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <vector>
 
 #include "backend/cuda/dnn.h"
 #include "backend/cuda/dnn_library.h"
@@ -11,10 +11,11 @@ namespace headrace {
 
 class DnnPlan {
  public:
-  // The first of what the library proposes that is deterministic, does not round what it is given (unless the
-  // configuration says so), needs no more than kMostWorkspace and has code for the device. None: `why` says it. The
-  // device's context is current.
-  static std::optional<DnnPlan> make(cudnnHandle_t handle, const DnnConvolution& convolution, std::string& why);
+  // The first `most` of what the library proposes, best first, that sum in float32, need no more than kMostWorkspace,
+  // have code for the device and, unless the configuration says otherwise, are deterministic and do not round what they
+  // are given. None: `why` says it. The device's context is current.
+  static std::vector<DnnPlan> candidates(cudnnHandle_t handle, const DnnConvolution& convolution, size_t most,
+                                         std::string& why);
 
   size_t workspace_bytes() const noexcept { return workspace_bytes_; }
   // On the handle's stream.

@@ -66,7 +66,7 @@ class ConvolutionFusion {
   void extend(size_t s) {
     const Step convolution = graph_.steps[s];
     const DType dtype = type(convolution.outputs[0]).dtype();
-    if (dtype != DType::kFloat32 && dtype != DType::kBfloat16) return;
+    if (dtype == DType::kFloat64) return;  // factors and summands are float32
     int result = convolution.outputs[0];
     const auto last_axis = static_cast<int64_t>(type(result).shape().size()) - 1;
     const bool channels_last = is_channels_last(convolution.attrs->as<ConvolutionAttrs>().layout);

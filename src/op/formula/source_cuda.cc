@@ -115,8 +115,8 @@ extern "C" __global__ void {}(const headrace::device::Arguments<headrace::Formul
   device::{}(arguments);
 }}
 )",
-                     formula_struct("Formula", formula, compute, operands), kKernelName, operands.size(),
-                     formula.num_parameters, shape.ndim, call);
+                     formula_struct("Formula", formula, compute, operands), kernel_name(kFormulaKernel),
+                     operands.size(), formula.num_parameters, shape.ndim, call);
 }
 
 }  // namespace headrace

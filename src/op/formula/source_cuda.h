@@ -13,6 +13,9 @@ namespace headrace {
 
 class KernelArguments;
 
+// The work of kernels of formulas, see kernel_name().
+inline constexpr const char* kFormulaKernel = "pointwise";
+
 // How a kernel goes over its operands, see op/formula/device/pointwise.cuh.
 struct KernelShape {
   int width = 1;  // elements at a time, of operands without gaps; 0: with strides

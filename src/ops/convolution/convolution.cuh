@@ -15,10 +15,14 @@ struct ColumnArguments {
   ImageStrides strides;  // of the image
 };
 
-// An image without gaps, whose channels follow each other after `inner` elements.
-struct ChannelArguments {
+// An image without gaps, whose channels follow each other after `inner` elements, and what is done with it, in this
+// order; null: not.
+struct AfterConvolutionArguments {
   void* image;
-  const void* bias;  // one number for each channel
+  const void* bias;            // added, one number for each channel
+  const float *scale, *shift;  // image * scale + shift, likewise
+  const void* sum;             // added, lies as the image does
+  int64_t relu;                // whether what is negative becomes zero
   int64_t size, channels, inner;
 };
 
@@ -26,6 +30,7 @@ struct ChannelArguments {
 
 #ifdef HEADRACE_DEVICE_CODE
 #include "op/device/grid.cuh"
+#include "op/device/pack.cuh"
 #include "op/formula/numeric_cast.h"
 
 namespace headrace::device {
@@ -76,12 +81,28 @@ inline void columns_to_image(const ColumnArguments& a) {
   }
 }
 
-template <class T>
-inline void add_to_channels(const ChannelArguments& a) {
-  auto* const image = static_cast<T*>(a.image);
-  const auto* const bias = static_cast<const T*>(a.bias);
-  for (int64_t i = first_of_thread(); i < a.size; i += all_threads())
-    image[i] = numeric_cast<T>(numeric_cast<float>(image[i]) + numeric_cast<float>(bias[i / a.inner % a.channels]));
+// kPack neighbours at a time, which are all of one channel, or of neighbouring ones where inner is 1.
+template <class T, int kPack, bool kIsAcross>
+inline void after_convolution(const AfterConvolutionArguments& a) {
+  using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  using Elements = Pack<T, kPack>;
+  for (int64_t i = first_of_thread() * kPack; i < a.size; i += all_threads() * kPack) {
+    const int64_t first = kIsAcross ? i % a.channels : i / a.inner % a.channels;
+    auto& image = *reinterpret_cast<Elements*>(static_cast<T*>(a.image) + i);
+    Elements elements = image, sum{};
+    if (a.sum) sum = *reinterpret_cast<const Elements*>(static_cast<const T*>(a.sum) + i);
+#pragma unroll
+    for (int j = 0; j < kPack; ++j) {
+      const int64_t channel = kIsAcross ? first + j : first;
+      auto value = numeric_cast<Compute>(elements.elements[j]);
+      if (a.bias) value += numeric_cast<Compute>(static_cast<const T*>(a.bias)[channel]);
+      if (a.scale) value = value * a.scale[channel] + a.shift[channel];
+      if (a.sum) value += numeric_cast<Compute>(sum.elements[j]);
+      if (a.relu && value < 0) value = 0;
+      elements.elements[j] = numeric_cast<T>(value);
+    }
+    image = elements;
+  }
 }
 
 }  // namespace headrace::device

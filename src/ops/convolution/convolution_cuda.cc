@@ -1,5 +1,7 @@
 // Convolutions as products of matrices: what windows see is gathered into columns, a matrix in workspace. Outputs are
 // seen as matrices of (image, window) by channels, which is how they lie in memory with channels last.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "op/copy_part.h"
@@ -172,7 +174,59 @@ void gradient_of_weight(KernelContext& context, const ConvolutionProblem& p) {
   if (p.bias) sum_of_channels(context, p);
 }
 
+constexpr size_t kPackBytes = 16;
+
+// Where the image does not lie without gaps that happens to a copy of it.
+void finish_in_place(KernelContext& context, const ConvolutionProblem& p) {
+  const Image& out = p.out;
+  if (!p.after.any() || out.size() == 0) return;
+  const bool is_last = out.strides == channels_last_strides(out.shape);
+  if (is_last || out.strides == contiguous_strides(out.shape))
+    return finish_convolution(context, out, out.data, is_last, nullptr, p.after);
+  LaunchScratch scratch;
+  const Strides packed = contiguous_strides(out.shape);
+  void* const made = scratch.take(static_cast<size_t>(out.size()) * item_size(out.dtype));
+  copy_elements(context, made, packed, out.data, out.strides, out.shape, out.dtype);
+  finish_convolution(context, out, made, false, nullptr, p.after);
+  copy_elements(context, out.data, out.strides, made, packed, out.shape, out.dtype);
+}
+
 }  // namespace
+
+void finish_convolution(KernelContext& context, const Image& image, void* data, bool channels_last, const void* bias,
+                        const ConvolutionProblem::After& after) {
+  const int64_t size = image.size(), channels = image.shape[1];
+  if (size == 0 || (!bias && !after.any())) return;
+  LaunchScratch scratch;
+  const void* sum = nullptr;
+  if (after.sum) {
+    const Strides packed = channels_last ? channels_last_strides(image.shape) : contiguous_strides(image.shape);
+    sum = after.sum->data;
+    if (after.sum->strides != packed) {
+      void* const made = scratch.take(static_cast<size_t>(size) * item_size(image.dtype));
+      copy_elements(context, made, packed, sum, after.sum->strides, image.shape, image.dtype);
+      sum = made;
+    }
+  }
+  const device::AfterConvolutionArguments arguments{data,
+                                                    bias,
+                                                    static_cast<const float*>(after.scale),
+                                                    static_cast<const float*>(after.shift),
+                                                    sum,
+                                                    after.relu,
+                                                    size,
+                                                    channels,
+                                                    channels_last ? 1 : size / image.shape[0] / channels};
+  const auto widest = static_cast<int64_t>(kPackBytes / item_size(image.dtype));
+  const auto is_aligned = [](const void* block) { return reinterpret_cast<uintptr_t>(block) % kPackBytes == 0; };
+  const bool is_packed =
+      (channels_last ? channels : arguments.inner) % widest == 0 && is_aligned(data) && is_aligned(sum);
+  const int64_t pack = is_packed ? widest : 1;
+  launch_cuda({"ops/convolution/convolution.cuh",
+               fmt::format("after_convolution<{}, {}, {}>", element_name(image.dtype), pack, channels_last),
+               "AfterConvolutionArguments"},
+              grid_of(size / pack), arguments);
+}
 
 void sum_of_channels(KernelContext& context, const ConvolutionProblem& p) {
   const Shape channels{p.out.shape[1]};
@@ -190,10 +244,12 @@ void convolve_by_products(KernelContext& context, const ConvolutionProblem& p) {
       GroupOfImages part(context, p, g, first, std::min(step, images - first));
       p.pass == ConvolutionPass::kForward ? part.forward() : part.to_data();
     }
+  if (p.pass == ConvolutionPass::kForward) finish_in_place(context, p);
 }
 
 void add_convolution_cuda(KernelTable& table) {
-  table.set_own_kernels({"Convolution", "Deconvolution", "_backward_Convolution", "_convolution_weight_gradient"});
+  table.set_own_kernels(
+      {"Convolution", "_fused_convolution", "Deconvolution", "_backward_Convolution", "_convolution_weight_gradient"});
 }
 
 }  // namespace headrace

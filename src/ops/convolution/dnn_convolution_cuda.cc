@@ -3,11 +3,9 @@
 
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/dnn.h"
-#include "base/check.h"
 #include "op/copy_part.h"
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
-#include "ops/convolution/convolution.cuh"
 #include "ops/convolution/convolution_cuda.h"
 
 namespace headrace {
@@ -47,7 +45,8 @@ class LibraryConvolution {
   // False: nothing was done.
   bool run() {
     CudaStream& stream = current_cuda_stream();
-    const DnnPlan* const plan = find_convolution(stream, call_);
+    const auto workspace = [this](size_t bytes) { return scratch_.take(bytes); };
+    const DnnPlan* const plan = find_convolution(stream, call_, workspace);
     if (!plan) return false;
     const bool is_read[] = {p_.pass != ConvolutionPass::kData, p_.pass != ConvolutionPass::kWeight,
                             p_.pass != ConvolutionPass::kForward};
@@ -56,10 +55,11 @@ class LibraryConvolution {
     for (int i = 0; i < 3; ++i)
       if (is_read[i] && images[i]->data != tensors[i]->data)
         copy(tensors[i]->data, packed(*images[i]), images[i]->data, images[i]->strides, images[i]->shape);
-    put_convolution(stream, *plan, call_, [this](size_t bytes) { return scratch_.take(bytes); });
+    put_convolution(stream, *plan, call_, workspace);
     for (int i = 0; i < 3; ++i) {
       if (is_read[i]) continue;
-      if (p_.bias && p_.pass != ConvolutionPass::kWeight) add_bias(*images[i], tensors[i]->data);
+      if (p_.pass != ConvolutionPass::kWeight)
+        finish_convolution(context_, *images[i], tensors[i]->data, channels_last_, p_.bias, p_.after);
       if (images[i]->data != tensors[i]->data)
         copy(images[i]->data, images[i]->strides, tensors[i]->data, packed(*images[i]), images[i]->shape);
     }
@@ -85,15 +85,6 @@ class LibraryConvolution {
     copy_elements(context_, to, to_strides, from, from_strides, shape, p_.dtype());
   }
 
-  void add_bias(const Image& image, void* data) {
-    const int64_t size = image.size(), channels = image.shape[1];
-    const device::ChannelArguments arguments{data, p_.bias, size, channels,
-                                             channels_last_ ? 1 : size / image.shape[0] / channels};
-    launch_cuda(
-        {"ops/convolution/convolution.cuh", "add_to_channels<" + element_name(p_.dtype()) + ">", "ChannelArguments"},
-        grid_of(size), arguments);
-  }
-
   KernelContext& context_;
   const ConvolutionProblem& p_;
   LaunchScratch scratch_;
@@ -114,8 +105,6 @@ bool is_for_library(const ConvolutionProblem& p) {
 }
 
 void convolve_cuda(KernelContext& context, const ConvolutionProblem& p) {
-  check(!p.after.any(), ErrorKind::kRuntime, "{}: what comes after a convolution is not part of it on GPUs",
-        context.name());
   if (is_for_library(p) && LibraryConvolution(context, p).run()) return;
   convolve_by_products(context, p);
 }

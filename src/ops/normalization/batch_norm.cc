@@ -209,33 +209,24 @@ struct AffineAttrs {
                                          field(&AffineAttrs::fix_gamma, "fix_gamma", "Whether gamma counts as 1."));
 };
 
-void affine(KernelContext& c, const AffineAttrs& a) {
-  const float *gamma = c.input(0).as<const float>(), *beta = c.input(1).as<const float>();
-  const float *mean = c.input(2).as<const float>(), *variance = c.input(3).as<const float>();
-  float *scale = c.output(0).as<float>(), *shift = c.output(1).as<float>();
-  for (int64_t i = 0; i < c.output(0).size; ++i) {
-    scale[i] = (a.fix_gamma ? 1.0f : gamma[i]) / std::sqrt(variance[i] + static_cast<float>(a.eps));
-    shift[i] = beta[i] - mean[i] * scale[i];
-  }
-}
-
 OpDef affine_of_statistics() {
-  return general<AffineAttrs>({.name = "_batch_norm_affine",
-                               .doc = "Batch normalisation with the moving statistics as x * scale + shift: scale and "
-                                      "shift, float32.",
-                               .inputs = {"gamma", "beta", "moving_mean", "moving_var"},
-                               .outputs = 2,
-                               .infer =
-                                   [](Infer& i, const AffineAttrs&) {
-                                     for (size_t k = 0; k < 4; ++k)
-                                       i.require(i.dtype(k) == DType::kFloat32 && i.shape(k) == i.shape(0),
-                                                 ErrorKind::kRuntime, "float32 arrays of one shape are needed");
-                                     i.output(i.shape(0), DType::kFloat32);
-                                     i.output(i.shape(0), DType::kFloat32);
-                                   },
-                               .kernel = affine,
-                               .samples = {Sample({uniform({3}), uniform({3}), uniform({3}), uniform({3}, 0.5, 2)},
-                                                  make_attrs(AffineAttrs{.fix_gamma = false}))}});
+  return general<AffineAttrs>(
+      {.name = "_batch_norm_affine",
+       .doc = "Batch normalisation with the moving statistics as x * scale + shift: scale and "
+              "shift, float32.",
+       .inputs = {"gamma", "beta", "moving_mean", "moving_var"},
+       .outputs = 2,
+       .infer =
+           [](Infer& i, const AffineAttrs&) {
+             for (size_t k = 0; k < 4; ++k)
+               i.require(i.dtype(k) == DType::kFloat32 && i.shape(k) == i.shape(0), ErrorKind::kRuntime,
+                         "float32 arrays of one shape are needed");
+             i.output(i.shape(0), DType::kFloat32);
+             i.output(i.shape(0), DType::kFloat32);
+           },
+       .kernel = [](KernelContext& c, const AffineAttrs& a) { batch_norm_affine(c, a.eps, a.fix_gamma); },
+       .samples = {Sample({uniform({3}), uniform({3}), uniform({3}), uniform({3}, 0.5, 2)},
+                          make_attrs(AffineAttrs{.fix_gamma = false}))}});
 }
 
 void require_back(const Infer& i, const BatchNormBack& a) {

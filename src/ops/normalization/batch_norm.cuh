@@ -11,6 +11,15 @@ struct ChannelVector {
   int64_t stride;
 };
 
+// Moving statistics as x * scale + shift, all of it packed.
+struct BatchAffineOfStatistics {
+  const float *gamma, *beta, *mean, *variance;
+  float *scale, *shift;
+  int64_t channels;
+  float eps;
+  int32_t fix_gamma;
+};
+
 struct BatchSpace {
   int64_t channels, inner, count;  // count: elements of a channel
   int64_t parts, of_part;          // of sums: how many, and elements of a channel in one
@@ -251,6 +260,13 @@ inline void batch_gradient(const BatchGradientArguments& a) {
     static_cast<T*>(a.dx)[i] =
         numeric_cast<T>((level - (x - affine.mean) * slopes[a.space.channels + channel]) * affine.scale);
   });
+}
+
+inline void batch_affine(const BatchAffineOfStatistics& a) {
+  for (int64_t i = first_of_thread(); i < a.channels; i += all_threads()) {
+    a.scale[i] = (a.fix_gamma ? 1.0f : a.gamma[i]) / std::sqrt(a.variance[i] + a.eps);
+    a.shift[i] = a.beta[i] - a.mean[i] * a.scale[i];
+  }
 }
 
 }  // namespace headrace::device

@@ -52,5 +52,7 @@ extern const KernelPartOf<void(KernelContext& context, const BatchNormAgain& att
 // inputs: gradient of the result, data, gamma, beta, mean, 1 / sqrt(variance + eps); outputs: gradients of data, gamma
 // and beta. Data and results lie row-major, or channels-last where the first output does.
 extern const KernelPartOf<void(KernelContext& context, const BatchNormBack& attrs)> batch_norm_backward;
+// inputs: gamma, beta, moving mean, moving variance, packed float32; outputs: scale and shift.
+extern const KernelPartOf<void(KernelContext& context, double eps, bool fix_gamma)> batch_norm_affine;
 
 }  // namespace headrace

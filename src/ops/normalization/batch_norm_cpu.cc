@@ -169,8 +169,19 @@ void again_on_host(KernelContext& c, const BatchNormAgain& a) {
   run(c, a);
 }
 
+void affine_on_host(KernelContext& c, double eps, bool fix_gamma) {
+  const float *gamma = c.input(0).as<const float>(), *beta = c.input(1).as<const float>();
+  const float *mean = c.input(2).as<const float>(), *variance = c.input(3).as<const float>();
+  float *scale = c.output(0).as<float>(), *shift = c.output(1).as<float>();
+  for (int64_t i = 0; i < c.output(0).size; ++i) {
+    scale[i] = (fix_gamma ? 1.0f : gamma[i]) / std::sqrt(variance[i] + static_cast<float>(eps));
+    shift[i] = beta[i] - mean[i] * scale[i];
+  }
+}
+
 }  // namespace
 
+const decltype(batch_norm_affine) batch_norm_affine{"batch_norm", affine_on_host};
 const decltype(batch_norm_train) batch_norm_train{"batch_norm", train_on_host};
 const decltype(batch_norm_predict) batch_norm_predict{"batch_norm", predict_on_host};
 const decltype(batch_norm_again) batch_norm_again{"batch_norm", again_on_host};

@@ -217,6 +217,21 @@ void backward_cuda(KernelContext& c, const BatchNormBack& a) {
   call.gradient({x, dy, slopes, c.output(0).data, call.space(), affine});
 }
 
+void affine_cuda(KernelContext& c, double eps, bool fix_gamma) {
+  const int64_t channels = c.output(0).size;
+  if (channels == 0) return;
+  const device::BatchAffineOfStatistics arguments{.gamma = c.input(0).as<const float>(),
+                                                  .beta = c.input(1).as<const float>(),
+                                                  .mean = c.input(2).as<const float>(),
+                                                  .variance = c.input(3).as<const float>(),
+                                                  .scale = c.output(0).as<float>(),
+                                                  .shift = c.output(1).as<float>(),
+                                                  .channels = channels,
+                                                  .eps = static_cast<float>(eps),
+                                                  .fix_gamma = fix_gamma};
+  launch_cuda({kHeader, "batch_affine", "BatchAffineOfStatistics"}, grid_of(channels), arguments);
+}
+
 }  // namespace
 
 void add_batch_norm_cuda(KernelTable& table) {
@@ -224,7 +239,9 @@ void add_batch_norm_cuda(KernelTable& table) {
   table.set_part(batch_norm_predict, predict_cuda);
   table.set_part(batch_norm_again, again_cuda);
   table.set_part(batch_norm_backward, backward_cuda);
-  table.set_own_kernels({"_batch_norm_train", "_batch_norm_predict", "_batch_norm_again", "_backward_BatchNorm"});
+  table.set_part(batch_norm_affine, affine_cuda);
+  table.set_own_kernels(
+      {"_batch_norm_affine", "_batch_norm_train", "_batch_norm_predict", "_batch_norm_again", "_backward_BatchNorm"});
 }
 
 }  // namespace headrace

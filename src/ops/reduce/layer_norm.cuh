@@ -63,11 +63,11 @@ struct Moments {
 template <class Compute, class Threads, class Elements, class ValueOf>
 inline Moments<Compute> moments_of(const Elements& row, int64_t n, double eps, const ValueOf& value_of) {
   Compute mine = 0;
-  row.each([&](int64_t, const auto& held) { mine += value_of(held); });
+  row.each([&](const auto& held) { mine += value_of(held); });
   const double mean = Threads::combined(static_cast<double>(mine), Plus()) / static_cast<double>(n);
   const auto center = static_cast<Compute>(mean);
   Compute squares = 0;
-  row.each([&](int64_t, const auto& held) {
+  row.each([&](const auto& held) {
     const Compute off = value_of(held) - center;
     squares += off * off;
   });
@@ -76,23 +76,27 @@ inline Moments<Compute> moments_of(const Elements& row, int64_t n, double eps, c
   return {mean, deviation, center, static_cast<Compute>(1 / deviation)};
 }
 
-template <class Compute, class T, class Gamma, class Beta, int kWidth, int kHeld>
+template <class Compute, class T, class Gamma, class Beta, int kWidth, int kHeld, int kPack>
 inline void layer_norm(const LayerNormArguments& a) {
   using Threads = Group<kWidth>;
+  const RowElements<const Gamma, kPack> gammas{static_cast<const Gamma*>(a.gamma), 1};
+  const RowElements<const Beta, kPack> betas{static_cast<const Beta*>(a.beta), 1};
   for (int64_t begin = blockIdx.x * static_cast<int64_t>(Threads::kCount); begin < a.rows;
        begin += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
     const int64_t row = begin + Threads::number();
     const bool has_row = row < a.rows;
     const int64_t n = has_row ? a.length : 0;
     const int64_t first = has_row ? row / a.inner * a.length * a.inner + row % a.inner : 0;
-    const T* const x = static_cast<const T*>(a.x) + first;
-    const auto at = [&](int64_t i) { return numeric_cast<Compute>(x[i * a.inner]); };
-    const Row<Threads, kHeld, Compute, decltype(at)> elements(n, at);
+    const RowElements<const T, kPack> x{static_cast<const T*>(a.x) + first, a.inner};
+    const RowElements<T, kPack> y{static_cast<T*>(a.y) + first, a.inner};
+    const auto load = [&](int64_t i, Compute(&values)[kPack]) { x.load(i, values); };
+    const Row<Threads, kHeld, kPack, Compute, decltype(load)> elements(n, load);
     const auto m = moments_of<Compute, Threads>(elements, n, a.eps, [](Compute value) { return value; });
-    elements.each([&](int64_t i, Compute value) {
-      const auto gamma = numeric_cast<Compute>(static_cast<const Gamma*>(a.gamma)[i]);
-      const auto beta = numeric_cast<Compute>(static_cast<const Beta*>(a.beta)[i]);
-      static_cast<T*>(a.y)[first + i * a.inner] = numeric_cast<T>((value - m.center) * m.scale * gamma + beta);
+    elements.each_pack([&](int64_t i, const Compute(&values)[kPack]) {
+      Compute gamma[kPack], beta[kPack];
+      gammas.load(i, gamma);
+      betas.load(i, beta);
+      y.store(i, [&](int j) { return (values[j] - m.center) * m.scale * gamma[j] + beta[j]; });
     });
     if (!has_row || !a.mean || Threads::lane() != 0) continue;
     static_cast<T*>(a.mean)[row] = numeric_cast<T>(static_cast<Compute>(m.mean));
@@ -106,31 +110,39 @@ struct NormSlope {
 };
 
 // With z = (x - mean) / deviation and g = dy * gamma: dx = (g - mean(g) - z * mean(g * z)) / deviation.
-template <class Compute, class Head, class T, class Parameter, int kWidth, int kHeld>
+template <class Compute, class Head, class T, class Parameter, int kWidth, int kHeld, int kPack>
 inline void layer_norm_gradient(const LayerNormGradientArguments& a) {
   using Threads = Group<kWidth>;
+  const RowElements<const Parameter, kPack> gammas{static_cast<const Parameter*>(a.gamma), 1};
   for (int64_t begin = blockIdx.x * static_cast<int64_t>(Threads::kCount); begin < a.rows;
        begin += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
     const int64_t row = begin + Threads::number();
     const int64_t n = row < a.rows ? a.length : 0, first = row < a.rows ? row * a.length : 0;
-    const auto at = [&](int64_t i) {
-      return NormSlope<Compute>{numeric_cast<Compute>(static_cast<const T*>(a.x)[first + i]),
-                                numeric_cast<Compute>(static_cast<const Head*>(a.dy)[first + i]) *
-                                    numeric_cast<Compute>(static_cast<const Parameter*>(a.gamma)[i])};
+    const RowElements<const T, kPack> xs{static_cast<const T*>(a.x) + first, 1};
+    const RowElements<const Head, kPack> dys{static_cast<const Head*>(a.dy) + first, 1};
+    const RowElements<T, kPack> dxs{static_cast<T*>(a.dx) + first, 1};
+    const auto slopes = [&](int64_t i, NormSlope<Compute>(&values)[kPack]) {
+      Compute x[kPack], dy[kPack], gamma[kPack];
+      xs.load(i, x);
+      dys.load(i, dy);
+      gammas.load(i, gamma);
+      for (int j = 0; j < kPack; ++j) values[j] = {x[j], dy[j] * gamma[j]};
     };
-    const Row<Threads, kHeld, NormSlope<Compute>, decltype(at)> elements(n, at);
+    const Row<Threads, kHeld, kPack, NormSlope<Compute>, decltype(slopes)> elements(n, slopes);
     const auto m = moments_of<Compute, Threads>(elements, n, a.eps, [](NormSlope<Compute> s) { return s.x; });
     Compute sum = 0, dot = 0;
-    elements.each([&](int64_t, NormSlope<Compute> s) {
+    elements.each([&](NormSlope<Compute> s) {
       sum += s.g;
       dot += s.g * ((s.x - m.center) * m.scale);
     });
     const auto count = static_cast<double>(n);
     const auto mean_g = static_cast<Compute>(Threads::combined(static_cast<double>(sum), Plus()) / count);
     const auto mean_gz = static_cast<Compute>(Threads::combined(static_cast<double>(dot), Plus()) / count);
-    elements.each([&](int64_t i, NormSlope<Compute> s) {
-      const Compute z = (s.x - m.center) * m.scale;
-      static_cast<T*>(a.dx)[first + i] = numeric_cast<T>((s.g - mean_g - z * mean_gz) * m.scale);
+    elements.each_pack([&](int64_t i, const NormSlope<Compute>(&s)[kPack]) {
+      dxs.store(i, [&](int j) {
+        const Compute z = (s[j].x - m.center) * m.scale;
+        return (s[j].g - mean_g - z * mean_gz) * m.scale;
+      });
     });
     if (n == 0 || !a.moments || Threads::lane() != 0) continue;
     static_cast<Compute*>(a.moments)[2 * row] = m.center;

@@ -21,6 +21,7 @@ void layer_norm_cuda(KernelContext& c, const AxisSpace& space, double eps) {
   const int64_t rows = space.outer * space.inner;
   if (rows == 0 || x.size == 0) return;
   const RowWidth width(space.length, space.inner);
+  const int pack = width.pack({&x, &c.input(1), &c.input(2), &c.output(0)});
   const bool has_moments = c.output_count() > 1;
   const device::LayerNormArguments arguments{x.data,
                                              c.input(1).data,
@@ -34,8 +35,8 @@ void layer_norm_cuda(KernelContext& c, const AxisSpace& space, double eps) {
                                              eps};
   launch_cuda(
       {kHeader,
-       fmt::format("layer_norm<{}, {}, {}, {}, {}, {}>", compute_name(x.dtype), element_name(x.dtype),
-                   element_name(c.input(1).dtype), element_name(c.input(2).dtype), width.threads, width.held(1)),
+       fmt::format("layer_norm<{}, {}, {}, {}, {}, {}, {}>", compute_name(x.dtype), element_name(x.dtype),
+                   element_name(c.input(1).dtype), element_name(c.input(2).dtype), width.threads, width.held(1), pack),
        "LayerNormArguments"},
       width.grid(rows), arguments);
 }
@@ -71,12 +72,12 @@ void layer_norm_gradient_cuda(KernelContext& c, double eps) {
     const RowWidth width(length, 1);
     const device::LayerNormGradientArguments arguments{dy.data, x.data, gamma.data, c.output(0).data,
                                                        moments, rows,   length,     eps};
-    launch_cuda(
-        {kHeader,
-         fmt::format("layer_norm_gradient<{}, {}, {}, {}, {}, {}>", compute_name(x.dtype), element_name(dy.dtype),
-                     element_name(x.dtype), element_name(gamma.dtype), width.threads, width.held(2)),
-         "LayerNormGradientArguments"},
-        width.grid(rows), arguments);
+    launch_cuda({kHeader,
+                 fmt::format("layer_norm_gradient<{}, {}, {}, {}, {}, {}, {}>", compute_name(x.dtype),
+                             element_name(dy.dtype), element_name(x.dtype), element_name(gamma.dtype), width.threads,
+                             width.held(2), width.pack({&dy, &x, &gamma, &c.output(0)})),
+                 "LayerNormGradientArguments"},
+                width.grid(rows), arguments);
   }
   if (wants_parameters) parameter_gradients(c, moments, rows, length);
 }

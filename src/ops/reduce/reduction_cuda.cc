@@ -15,7 +15,8 @@
 namespace headrace {
 namespace {
 
-constexpr int kBlockThreads = 256;  // as in op/device/group.cuh
+constexpr const char* kReductionKernel = "reduction";  // see kernel_name()
+constexpr int kBlockThreads = 256;                     // as in op/device/group.cuh
 constexpr int kWarp = 32;
 constexpr int kLanesAcross = 8;               // threads to a result where neighbours belong to different ones
 constexpr int64_t kShort = 16;                // so few elements are one thread's
@@ -141,7 +142,7 @@ extern "C" __global__ void {}(const headrace::device::ReductionArguments<headrac
                      formula_struct("Prologue", k.prologue, k.type, elements),
                      formula_struct("Epilogue", k.epilogue, k.held, results), static_cast<int>(k.combine),
                      k.inputs.size(), std::max(k.prologue.num_parameters, 1), k.kept, k.reduced, k.is_whole,
-                     k.has_initial, kKernelName, k.call());
+                     k.has_initial, kernel_name(kReductionKernel), k.call());
 }
 
 void launch_reduction(const Launch& l) {
@@ -169,7 +170,7 @@ void launch_reduction(const Launch& l) {
   add_parameters(arguments, kernel.type, l.options.parameters);
   add_parameters(arguments, kernel.held, std::array{l.options.initial.value_or(0), l.count});
   launch_cuda_source(
-      "reduction" + std::string(key.key()), [&] { return source_of(kernel); },
+      kReductionKernel, "reduction" + std::string(key.key()), [&] { return source_of(kernel); },
       {blocks_for(kernel.blocks(l.layout.kept.count, l.chunks)), kBlockThreads}, arguments.bytes());
 }
 

@@ -1,14 +1,18 @@
 // How many threads of a GPU work on one row.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <initializer_list>
 
+#include "op/kernel.h"
 #include "op/launch_cuda.h"
 
 namespace headrace {
 
 struct RowWidth {
   static constexpr int kBlock = 256, kWarp = 32;  // a block as in op/device/group.cuh
+  static constexpr size_t kPackBytes = 16;
 
   // Of rows of `length` elements, `inner` apart. Where they do not lie together the rows of neighbouring threads do,
   // so each thread has one of its own.
@@ -21,6 +25,19 @@ struct RowWidth {
   KernelGrid grid(int64_t rows) const {
     const int64_t per_block = kBlock / threads;
     return {blocks_for((rows + per_block - 1) / per_block), kBlock};
+  }
+
+  // How many neighbours of a row a thread loads at once from arrays whose rows lie one behind the other; 1 where
+  // elements or rows of one of them do not begin at multiples of a pack.
+  int pack(std::initializer_list<const Tensor*> arrays) const {
+    if (threads == 1) return 1;
+    size_t most = 1;
+    for (const Tensor* array : arrays) most = std::max(most, item_size(array->dtype));
+    const size_t pack = kPackBytes / most;
+    const auto fits = [&](const Tensor* array) {
+      return reinterpret_cast<uintptr_t>(array->data) % (pack * item_size(array->dtype)) == 0;
+    };
+    return length_ % static_cast<int64_t>(pack) == 0 && std::ranges::all_of(arrays, fits) ? static_cast<int>(pack) : 1;
   }
 
   // How many elements of a row each thread holds in registers, of so many arrays; 0: there are too many.

@@ -44,9 +44,9 @@ inline void for_each_row(const SoftmaxArguments& a, const F& f) {
 }
 
 // What takes no part is zero.
-template <class Threads, class Out>
-inline void clear_behind(Out* to, int64_t n, const SoftmaxArguments& a) {
-  for (int64_t i = n + Threads::lane(); i < a.length; i += Threads::kThreads) to[i * a.inner] = numeric_cast<Out>(0);
+template <class Threads, class Out, int kPack>
+inline void clear_behind(const RowElements<Out, kPack>& to, int64_t n, const SoftmaxArguments& a) {
+  for (int64_t i = n + Threads::lane(); i < a.length; i += Threads::kThreads) to[i] = numeric_cast<Out>(0);
 }
 
 template <class Compute>
@@ -55,50 +55,59 @@ struct Slope {
 };
 
 // Sums of one thread in what it computes in, those of all threads in double.
-template <class Compute, class In, class Out, class Length, bool kLog, int kWidth, int kHeld>
+template <class Compute, class In, class Out, class Length, bool kLog, int kWidth, int kHeld, int kPack>
 inline void softmax(const SoftmaxArguments& a) {
   using Threads = Group<kWidth>;
   const auto scale = static_cast<Compute>(a.scale);
   for_each_row<Length, Threads>(a, [&](bool has_row, int64_t first, int64_t n) {
-    const In* const x = static_cast<const In*>(a.x) + first;
-    Out* const to = static_cast<Out*>(a.to) + first;
-    const auto scaled = [&](int64_t i) { return numeric_cast<Compute>(x[i * a.inner]) * scale; };
-    Row<Threads, kHeld, Compute, decltype(scaled)> row(n, scaled);
+    const RowElements<const In, kPack> x{static_cast<const In*>(a.x) + first, a.inner};
+    const RowElements<Out, kPack> to{static_cast<Out*>(a.to) + first, a.inner};
+    const auto scaled = [&](int64_t i, Compute(&values)[kPack]) {
+      x.load(i, values);
+      for (Compute& value : values) value *= scale;
+    };
+    Row<Threads, kHeld, kPack, Compute, decltype(scaled)> row(n, scaled);
     Compute top = -std::numeric_limits<Compute>::infinity();
-    row.each([&](int64_t, Compute value) { top = Larger()(top, value); });
+    row.each([&](Compute value) { top = Larger()(top, value); });
     top = Threads::combined(top, Larger());
     constexpr bool kKeepsPowers = kHeld > 0 && !kLog;
     const auto power = [&](Compute value) { return std::exp(value - top); };
     if constexpr (kKeepsPowers) row.change(power);
     Compute mine = 0;
-    row.each([&](int64_t, Compute value) { mine += kKeepsPowers ? value : power(value); });
+    row.each([&](Compute value) { mine += kKeepsPowers ? value : power(value); });
     const double sum = Threads::combined(static_cast<double>(mine), Plus());
     const Compute last = kLog ? static_cast<Compute>(std::log(sum)) : Compute{1} / static_cast<Compute>(sum);
-    row.each([&](int64_t i, Compute value) {
-      to[i * a.inner] = numeric_cast<Out>(kLog ? value - top - last : (kKeepsPowers ? value : power(value)) * last);
+    row.each_pack([&](int64_t i, const Compute(&values)[kPack]) {
+      to.store(i, [&](int j) {
+        return kLog ? values[j] - top - last : (kKeepsPowers ? values[j] : power(values[j])) * last;
+      });
     });
     if (has_row) clear_behind<Threads>(to, n, a);
   });
 }
 
-template <class Compute, class Head, class In, class Out, class Length, bool kLog, int kWidth, int kHeld>
+template <class Compute, class Head, class In, class Out, class Length, bool kLog, int kWidth, int kHeld, int kPack>
 inline void softmax_gradient(const SoftmaxArguments& a) {
   using Threads = Group<kWidth>;
   const auto scale = static_cast<Compute>(a.scale);
   for_each_row<Length, Threads>(a, [&](bool has_row, int64_t first, int64_t n) {
-    const Head* const dys = static_cast<const Head*>(a.x) + first;
-    const In* const ys = static_cast<const In*>(a.y) + first;
-    Out* const to = static_cast<Out*>(a.to) + first;
-    const auto at = [&](int64_t i) {
-      return Slope<Compute>{numeric_cast<Compute>(dys[i * a.inner]), numeric_cast<Compute>(ys[i * a.inner])};
+    const RowElements<const Head, kPack> dys{static_cast<const Head*>(a.x) + first, a.inner};
+    const RowElements<const In, kPack> ys{static_cast<const In*>(a.y) + first, a.inner};
+    const RowElements<Out, kPack> to{static_cast<Out*>(a.to) + first, a.inner};
+    const auto slopes = [&](int64_t i, Slope<Compute>(&values)[kPack]) {
+      Compute dy[kPack], y[kPack];
+      dys.load(i, dy);
+      ys.load(i, y);
+      for (int j = 0; j < kPack; ++j) values[j] = {dy[j], y[j]};
     };
-    const Row<Threads, kHeld, Slope<Compute>, decltype(at)> row(n, at);
+    const Row<Threads, kHeld, kPack, Slope<Compute>, decltype(slopes)> row(n, slopes);
     Compute mine = 0;
-    row.each([&](int64_t, Slope<Compute> s) { mine += kLog ? s.dy : s.dy * s.y; });
+    row.each([&](Slope<Compute> s) { mine += kLog ? s.dy : s.dy * s.y; });
     const auto sum = static_cast<Compute>(Threads::combined(static_cast<double>(mine), Plus()));
-    row.each([&](int64_t i, Slope<Compute> s) {
-      const Compute dx = kLog ? scale * (s.dy - std::exp(s.y) * sum) : scale * s.y * (s.dy - sum);
-      to[i * a.inner] = numeric_cast<Out>(dx);
+    row.each_pack([&](int64_t i, const Slope<Compute>(&s)[kPack]) {
+      to.store(i, [&](int j) {
+        return kLog ? scale * (s[j].dy - std::exp(s[j].y) * sum) : scale * s[j].y * (s[j].dy - sum);
+      });
     });
     if (has_row) clear_behind<Threads>(to, n, a);
   });

@@ -40,9 +40,10 @@ void launch_softmax(KernelContext& c, const char* function, size_t arrays, Softm
   for (size_t i = 0; i < arrays; ++i) types += ", " + element_name(c.input(i).dtype);
   types += ", " + element_name(to.dtype);
   types += ", " + element_name(has_lengths ? c.input(arrays).dtype : DType::kInt64);
+  const int pack = has_lengths ? 1 : width.pack({&c.input(0), &c.input(arrays - 1), &to});
   launch_cuda({"ops/reduce/softmax.cuh",
-               fmt::format("{}<{}, {}, {}, {}>", function, types, kind == SoftmaxKind::kLogSoftmax, width.threads,
-                           width.held(arrays)),
+               fmt::format("{}<{}, {}, {}, {}, {}>", function, types, kind == SoftmaxKind::kLogSoftmax, width.threads,
+                           width.held(arrays), pack),
                "SoftmaxArguments"},
               width.grid(arguments.rows), arguments);
 }

@@ -10,6 +10,7 @@
 #include "ops/creation/creation.h"
 #include "ops/sort/ordering.cuh"
 #include "ops/sort/ordering.h"
+#include "ops/sort/radix.cuh"
 
 namespace headrace {
 namespace {
@@ -48,6 +49,7 @@ class Ordering {
     const bool narrows = arguments_.kept <= kSortTile / 4;
     while (narrows && arguments_.count > kSortTile) sort_tiles(Ordered::kRuns, arguments_.kept);
     if (arguments_.count <= kSortTile) return sort_tiles(result_, arguments_.kept);
+    if (!arguments_.keys && merges() > passes()) return sort_digits();
     sort_tiles(Ordered::kRuns, kSortTile);
     for (arguments_.width = kSortTile; arguments_.width < arguments_.count; arguments_.width *= 2)
       merge_runs(2 * arguments_.width < arguments_.count ? Ordered::kRuns : result_);
@@ -77,19 +79,60 @@ class Ordering {
 
   // What the pass leaves as runs, the next one begins with.
   void launch(const std::string& function, int64_t pieces, bool leaves_runs) {
-    if (leaves_runs && !arguments_.next_keys) {
-      const int64_t room = arguments_.rows * arguments_.next_count;
-      arguments_.next_keys = context_.workspace(static_cast<size_t>(room) * key_size());
-      if (has_places_) arguments_.next_places = context_.workspace<uint32_t>(room);
-    }
+    if (leaves_runs) make_room();
     launch_cuda({"ops/sort/ordering.cuh", function, "OrderingArguments"}, {blocks_for(pieces), device::kSortThreads},
                 arguments_);
     if (!leaves_runs) return;
     arguments_.count = arguments_.next_count;
+    go_on();
+  }
+
+  // For what the pass leaves.
+  void make_room() {
+    if (arguments_.next_keys) return;
+    const int64_t room = arguments_.rows * arguments_.next_count;
+    arguments_.next_keys = context_.workspace(static_cast<size_t>(room) * key_size());
+    if (has_places_) arguments_.next_places = context_.workspace<uint32_t>(room);
+  }
+
+  // The next pass begins with what the last one left.
+  void go_on() {
     void* const keys = const_cast<void*>(std::exchange(arguments_.keys, arguments_.next_keys));
     auto* const places = const_cast<uint32_t*>(std::exchange(arguments_.places, arguments_.next_places));
     arguments_.next_keys = keys;
     arguments_.next_places = places;
+  }
+
+  // Of all elements of a row: either so many merges of sorted tiles, or so many passes of digits.
+  int64_t merges() const { return std::bit_width(static_cast<uint64_t>((arguments_.count - 1) / kSortTile)); }
+  int64_t passes() const { return static_cast<int64_t>(key_size()) * 8 / device::kDigitBits; }
+
+  void sort_digits() {
+    const int64_t tiles = arguments_.rows * ((arguments_.length + device::kRadixTile - 1) / device::kRadixTile);
+    const int64_t begins = arguments_.rows * passes() * device::kDigits, words = tiles * device::kDigits * 2;
+    const int64_t cleared = begins + words + std::bit_ceil(static_cast<uint64_t>(passes()));
+    auto* const memory = context_.workspace<uint32_t>(cleared);
+    const auto of_words = reinterpret_cast<uint64_t*>(memory + begins);
+    arguments_.next_count = arguments_.length;
+    device::RadixArguments radix{arguments_, memory, of_words, memory + begins + words, cleared, 0, passes()};
+    launch_digits("radix_clear", grid_of(cleared), radix);
+    const std::string type = element_name(dtype_);
+    launch_digits(fmt::format("radix_counts<{}, {}>", type, has_places_), {blocks_for(tiles), device::kSortThreads},
+                  radix);
+    launch_digits("radix_begins", {blocks_for(arguments_.rows * passes()), device::kSortThreads}, radix);
+    for (; radix.pass < passes(); ++radix.pass) {
+      const Ordered to = radix.pass + 1 < passes() ? Ordered::kRuns : result_;
+      if (to == Ordered::kRuns) make_room();
+      radix.ordering = arguments_;
+      launch_digits(fmt::format("radix_pass<{}, {}, {}, {}, static_cast<device::Ordered>({})>", type, position_,
+                                has_places_, radix.pass == 0, static_cast<int>(to)),
+                    {blocks_for(tiles), device::kSortThreads}, radix);
+      if (to == Ordered::kRuns) go_on();
+    }
+  }
+
+  static void launch_digits(const std::string& function, KernelGrid grid, const device::RadixArguments& radix) {
+    launch_cuda({"ops/sort/radix.cuh", function, "RadixArguments"}, grid, radix);
   }
 
   size_t key_size() const { return item_size(dtype_) == 8 ? sizeof(uint64_t) : sizeof(uint32_t); }

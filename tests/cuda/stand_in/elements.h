@@ -10,11 +10,12 @@
 
 namespace stand_in {
 
-// What the process was told of float32 (docs/cuda.md).
-inline bool may_round_to_tf32() {
-  const char* const text = std::getenv("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION");
-  return text && std::string_view(text) == "1";
+// Whether the process was told this (docs/cuda.md).
+inline bool is_set(const char* variable, std::string_view value) {
+  const char* const text = std::getenv(variable);
+  return text && text == value;
 }
+inline bool may_round_to_tf32() { return is_set("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION", "1"); }
 
 inline float from_half(uint16_t bits) {
   _Float16 value;

@@ -43,6 +43,27 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return result;
 }
 
+inline unsigned __match_any_sync(unsigned mask, unsigned value) {
+  const unsigned first = threadIdx.x / 32 * 32;
+  if (mask != ~0u || blockDim.x % 32 != 0) threads_of_block->fail("__match_any_sync of part of a warp");
+  values_of_lanes[threadIdx.x] = value;
+  __syncwarp();
+  unsigned same = 0;
+  for (unsigned lane = 0; lane < 32; ++lane)
+    if (values_of_lanes[first + lane] == value) same |= 1u << lane;
+  __syncwarp();
+  return same;
+}
+
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+
+// Threads of a block take turns, and so do the blocks of a stream.
+inline unsigned atomicAdd(unsigned* to, unsigned value) {
+  const unsigned before = *to;
+  *to += value;
+  return before;
+}
+
 template <class Arguments>
 struct BoundKernel {
   void (*kernel)(Arguments);
