@@ -33,6 +33,12 @@ void expect_gradients_as_on_host(const Inputs& inputs, const std::function<NDArr
     expect_as_on_host(inputs, [&](const Inputs& in) { return gradient_of(compute, in, which); });
 }
 
+// The same values with the channels, axis 1, side by side.
+NDArray channels_last(const NDArray& x) {
+  return call("transpose", {contiguous(call("transpose", {x}, {{"axes", Shape{0, 2, 3, 1}}}))},
+              {{"axes", Shape{0, 3, 1, 2}}});
+}
+
 TEST(CudaKernelsSlow, ConvolutionsOfEveryDType) {
   for (const DType dtype : kRealDTypes)
     expect_as_on_host({varied({2, 3, 7, 6}, dtype, 50), varied({4, 3, 3, 2}, dtype, 51), varied({4}, dtype, 52)},
@@ -86,15 +92,38 @@ TEST(CudaKernelsSlow, GradientsOfPooling) {
     });
 }
 
+// In packs of channels, and one by one.
+TEST(CudaKernelsSlow, PoolingOfChannelsSideBySide) {
+  for (const DType dtype : {DType::kFloat32, DType::kBfloat16, DType::kInt8})
+    for (const int64_t channels : {16, 6})
+      for (const char* kind : {"max", "avg", "sum"}) {
+        const auto pool = [kind](const Inputs& in) {
+          return call_all("Pooling", {channels_last(in[0])},
+                          {{"kernel", Shape{3, 2}},
+                           {"stride", Shape{2, 1}},
+                           {"pad", Shape{1, 1}},
+                           {"pool_type", std::string(kind)}})[0];
+        };
+        const Inputs inputs{varied({2, channels, 7, 6}, dtype, 63)};
+        dtype == DType::kInt8 ? expect_as_on_host(inputs, pool) : expect_gradients_as_on_host(inputs, pool);
+      }
+  const auto full = [](double value) { return call("_full", {}, {{"shape", Shape{2, 8, 9, 9}}, {"value", value}}); };
+  const NDArray ties = call("_npi_where", {varied({2, 8, 9, 9}, DType::kBool, 64), full(0), full(kNan)});
+  expect_gradients_as_on_host({ties}, [](const Inputs& in) {
+    return call_all("Pooling", {channels_last(in[0])}, {{"kernel", Shape{3, 3}}, {"stride", Shape{2, 2}}})[0];
+  });
+  expect_gradients_as_on_host({varied({2, 8, 5, 6}, DType::kFloat32, 65)}, [](const Inputs& in) {
+    return call_all("Pooling", {channels_last(in[0])}, {{"global_pool", true}, {"pool_type", std::string("avg")}})[0];
+  });
+}
+
 // The moving statistics change in place, so each run has arrays of its own.
 // Channels side by side are taken in packs where their number allows it.
 void expect_batch_norm_as_on_host(int64_t channels, DType dtype, bool last, int64_t which) {
   const DType held = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
   const NDArray data = varied({6, channels, 40, 30}, dtype, 61), row = varied({channels}, held, 62);
   expect_as_on_host({data, row, row + row}, [&](const Inputs& in) {
-    const NDArray x = last ? call("transpose", {contiguous(call("transpose", {in[0]}, {{"axes", Shape{0, 2, 3, 1}}}))},
-                                  {{"axes", Shape{0, 3, 1, 2}}})
-                           : in[0];
+    const NDArray x = last ? channels_last(in[0]) : in[0];
     const NDArray gamma = in[1] * in[1], mean = in[2] * in[1], variance = in[1] * in[1];
     const Inputs results = call_all("_batch_norm_train", {x, gamma, in[2], mean, variance},
                                     {{"fix_gamma", false}, {"activation", std::string("relu")}});

@@ -158,13 +158,16 @@ inline void pool_tangent(const PoolingArguments& a) {
                            });
 }
 
-// The windows that have element x.
+// The windows that have element x. Indices are divided as Index, which is faster where they are short.
+template <class Index>
 inline Stand windows_over(const PoolingArguments& a, const Place& x) {
   Stand over{};
   for (int d = 0; d < 3; ++d) {
-    const int64_t last = x.at[d] + a.window.pad[d], first = last - a.window.kernel[d] + 1;
-    over.begin.at[d] = first <= 0 ? 0 : (first + a.window.step[d] - 1) / a.window.step[d];
-    over.end.at[d] = smaller(last / a.window.step[d] + 1, a.window.out[d]);
+    const auto step = static_cast<Index>(a.window.step[d]);
+    const auto last = static_cast<Index>(x.at[d] + a.window.pad[d]);
+    const auto first = static_cast<Index>(last - a.window.kernel[d] + 1);
+    over.begin.at[d] = first <= 0 ? 0 : (first + step - 1) / step;
+    over.end.at[d] = smaller(last / step + 1, a.window.out[d]);
   }
   return over;
 }
@@ -197,7 +200,7 @@ inline void pool_back_to_places(const PoolingArguments& a) {
         static_cast<const T*>(a.result) + image * a.result_strides.first + channel * a.result_strides.channel;
     const int32_t* const places = a.places + image * count_of(out) * a.channels + channel;
     double sum = 0;
-    for_elements(windows_over(a, x), [&](const Place& y) {
+    for_elements(windows_over<int64_t>(a, x), [&](const Place& y) {
       if (places[((y.at[0] * out[1] + y.at[1]) * out[2] + y.at[2]) * a.channels] == number)
         sum += numeric_cast<double>(heads[offset_of(y, a.result_strides.place)]);
     });
@@ -214,7 +217,7 @@ inline void pool_back(const PoolingArguments& a) {
                              const T* const heads = static_cast<const T*>(a.result) + image * a.result_strides.first +
                                                     channel * a.result_strides.channel;
                              double sum = 0;
-                             for_elements(windows_over(a, x), [&](const Place& y) {
+                             for_elements(windows_over<int64_t>(a, x), [&](const Place& y) {
                                const double head = numeric_cast<double>(heads[offset_of(y, a.result_strides.place)]);
                                pooled.for_slopes(stand_at(a, y), [&](const Place& seen, double slope) {
                                  if (seen.at[0] == x.at[0] && seen.at[1] == x.at[1] && seen.at[2] == x.at[2])

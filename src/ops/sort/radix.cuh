@@ -12,6 +12,7 @@ namespace headrace::device {
 
 constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
 constexpr int kRadixItems = 16;                         // of a thread
+constexpr int kWordsAtOnce = 8;                         // that a thread looks back at, their loads under way together
 constexpr int kRadixTile = kSortThreads * kRadixItems;  // elements that a block moves at a time
 static_assert(kDigits == kSortThreads, "each thread of a block takes care of one digit");
 
@@ -110,13 +111,19 @@ struct TileCount {
 inline uint64_t count_before(volatile uint64_t* words, int64_t tile, int64_t pass, uint64_t count) {
   if (tile > 0) words[tile * kDigits] = TileCount::word(pass, TileCount::kOfTile, count);
   uint64_t before = 0;
-  for (int64_t earlier = tile - 1; earlier >= 0;) {
-    const uint64_t word = words[earlier * kDigits];
-    const bool is_all = TileCount::is(word, pass, TileCount::kOfAll);
-    if (!is_all && !TileCount::is(word, pass, TileCount::kOfTile)) continue;
-    before += TileCount::count(word);
-    if (is_all) break;
-    --earlier;
+  bool is_all = false;
+  for (int64_t earlier = tile - 1; earlier >= 0 && !is_all;) {
+    uint64_t seen[kWordsAtOnce];
+#pragma unroll
+    for (int k = 0; k < kWordsAtOnce; ++k) seen[k] = earlier - k >= 0 ? words[(earlier - k) * kDigits] : 0;
+#pragma unroll
+    for (int k = 0; k < kWordsAtOnce; ++k) {
+      is_all = TileCount::is(seen[k], pass, TileCount::kOfAll);
+      if (!is_all && !TileCount::is(seen[k], pass, TileCount::kOfTile)) break;
+      before += TileCount::count(seen[k]);
+      --earlier;
+      if (is_all) break;
+    }
   }
   words[tile * kDigits] = TileCount::word(pass, TileCount::kOfAll, before + count);
   return before;
