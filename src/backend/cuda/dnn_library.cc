@@ -24,6 +24,7 @@ std::optional<DnnLibrary> load_dnn(std::string& why) {
   void* const library = open_first_library(names, why);
   if (!library) return {};
   DnnLibrary made{};
+  made.library = library;
   const auto look_up = [&]<class Function>(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (!function && why.empty()) why = fmt::format("the library has no {}", name);
