@@ -279,15 +279,25 @@ TEST(CudaDnnRnnSlow, WhatTheLibraryDoesOtherwiseIsComposed) {
     expect_rnn_as_on_host({.mode = "gru", .dtype = dtype}, false);
 }
 
+// The library is given layer after layer.
 TEST(CudaDnnRnnSlow, DropoutDrawsWhatTheHostDraws) {
-  const RnnCase c{.mode = "gru", .layers = 3, .bidirectional = true, .dropout = 0.4};
-  const auto run = [&](const Arrays& in) {
-    random::seed(11);
-    return run_rnn(c, in);
-  };
-  const Arrays in = rnn_inputs(c);
-  const Arrays here = with_gradients(in, run);
-  expect_near(with_gradients(on_gpu(in), run), here, rnn_tolerance(c.dtype));
+  for (const RnnCase& c :
+       {RnnCase{.mode = "gru", .layers = 3, .bidirectional = true, .dropout = 0.4},
+        RnnCase{.mode = "lstm", .layers = 2, .projection = 2, .state_outputs = false, .dropout = 0.4},
+        RnnCase{.mode = "lstm", .layers = 2, .bidirectional = true, .dropout = 0.4}}) {
+    SCOPED_TRACE(text_of(c));
+    const auto run = [&](const Arrays& in) {
+      random::seed(11);
+      return run_rnn(c, in);
+    };
+    const Arrays in = rnn_inputs(c);
+    const Arrays here = with_gradients(in, run);
+    const std::optional<uint64_t> before = count_of_rnn_passes();
+    expect_near(with_gradients(on_gpu(in), run), here, rnn_tolerance(c.dtype));
+    if (before) {
+      EXPECT_EQ(*count_of_rnn_passes(), *before + 3 * static_cast<uint64_t>(c.layers));
+    }
+  }
 }
 
 TEST(CudaDnnRnnSlow, BatchesOfNothing) {

@@ -31,13 +31,12 @@ bool may_be_differentiated(std::span<const NDArray> in) {
   return thread_state().recording && std::ranges::any_of(in, place_on_tape);
 }
 
-// What libraries do as the composition does. They have generators of their own for dropout, other rules for nan where
-// cells are clipped, and would have to wait for lengths; what is empty they refuse.
+// What libraries do as the composition does. They have other rules for nan where cells are clipped, and lengths have to
+// be known when work is issued; what is empty they refuse.
 bool is_for_library(std::span<const NDArray> in, const RnnAttrs& a) {
   const DType dtype = in[0].dtype();
   const Shape& data = in[0].shape();
-  const bool drops = a.p > 0 && a.num_layers > 1 && thread_state().training;
-  return !a.use_sequence_length && !a.lstm_state_clip_min && !drops &&
+  return !a.use_sequence_length && !a.lstm_state_clip_min &&
          (!a.projection_size || *a.projection_size < a.state_size) &&
          (dtype == DType::kFloat32 || dtype == DType::kFloat16) && element_count(data) > 0 &&
          std::ranges::all_of(in, [&](const NDArray& x) { return x.dtype() == dtype && x.size() <= INT32_MAX; });
@@ -171,24 +170,84 @@ OpDef backward_layers() {
        .unsampled = "tested as the gradient of RNN on GPUs"});
 }
 
-}  // namespace
-
-std::optional<std::vector<NDArray>> layers_by_library(std::span<const NDArray> in, const RnnAttrs& a) {
-  if (!is_for_library(in, a)) return {};
+std::optional<int64_t> bytes_kept(std::span<const NDArray> in, const RnnAttrs& a, int64_t columns) {
   const Shape& data = in[0].shape();
-  const std::optional<int64_t> kept =
-      bytes_kept_by_rnn(device_of_call(in), {a, in[0].dtype(), data[0], data[1], data[2]});
-  if (!kept) return {};
+  return bytes_kept_by_rnn(device_of_call(in), {a, in[0].dtype(), data[0], data[1], columns});
+}
+
+std::vector<NDArray> layers_at_once(std::span<const NDArray> in, const RnnAttrs& a, int64_t kept) {
   static const OpDef& op = find_op("_rnn_by_library");
   const RnnLibraryAttrs attrs{.mode = a.mode,
                               .state_size = a.state_size,
                               .num_layers = a.num_layers,
                               .bidirectional = a.bidirectional,
                               .projection_size = a.projection_size,
-                              .kept_bytes = may_be_differentiated(in) ? *kept : 0};
+                              .kept_bytes = may_be_differentiated(in) ? kept : 0};
   std::vector<NDArray> results = invoke_all(op, make_attrs(attrs), in);
   results.resize(!a.state_outputs ? 1 : is_lstm(a) ? 3 : 2);
   return results;
+}
+
+// The vector of parameters of each layer.
+std::vector<NDArray> parameters_of_layers(const NDArray& parameters, const RnnSizes& s) {
+  Shape begins;
+  int64_t at = 0;
+  const auto add = [&](int64_t count) {
+    begins.push_back(at);
+    at += count;
+  };
+  for (int64_t layer = 0; layer < s.layers; ++layer)
+    add(s.directions * (s.rows() * (s.columns(layer) + s.output) + (s.projects ? s.output * s.state : 0)));
+  for (int64_t layer = 0; layer < s.layers; ++layer) add(s.directions * 2 * s.rows());
+  static const OpDef& split = find_op("_split_v2");
+  const std::vector<NDArray> parts = invoke_all(split, attrs_of(split, {{"indices", begins}}), {&parameters, 1});
+  std::vector<NDArray> made;
+  for (size_t layer = 0; layer < parts.size() / 2; ++layer)
+    made.push_back(call("Concat", {parts[layer], parts[parts.size() / 2 + layer]},
+                        {{"dim", int64_t{0}}, {"num_args", int64_t{2}}}));
+  return made;
+}
+
+// Libraries have generators of their own: between two layers the dropout is that of the composition.
+std::optional<std::vector<NDArray>> layers_one_by_one(std::span<const NDArray> in, const RnnAttrs& a) {
+  const RnnSizes s(a, in[0].shape()[2]);
+  RnnAttrs one = a;
+  one.num_layers = 1;
+  one.state_outputs = true;
+  const std::optional<int64_t> first = bytes_kept(in, one, s.columns(0)), others = bytes_kept(in, one, s.columns(1));
+  if (!first || !others) return {};
+  const std::vector<NDArray> parameters = parameters_of_layers(in[1], s);
+  std::vector<std::vector<NDArray>> states;
+  NDArray x = in[0];
+  for (int64_t layer = 0; layer < s.layers; ++layer) {
+    if (layer > 0) x = call("Dropout", {x}, {{"p", a.p}});
+    std::vector<NDArray> own{x, parameters[static_cast<size_t>(layer)]};
+    for (size_t k = 2; k < in.size(); ++k)
+      own.push_back(call("slice_axis", {in[k]},
+                         {{"axis", int64_t{0}}, {"begin", layer * s.directions}, {"end", (layer + 1) * s.directions}}));
+    std::vector<NDArray> results = layers_at_once(own, one, layer == 0 ? *first : *others);
+    x = results[0];
+    results.erase(results.begin());
+    states.push_back(std::move(results));
+  }
+  std::vector<NDArray> all{x};
+  static const OpDef& concat = find_op("Concat");
+  for (size_t k = 0; a.state_outputs && k < states[0].size(); ++k) {
+    std::vector<NDArray> parts;
+    for (const std::vector<NDArray>& of_layer : states) parts.push_back(of_layer[k]);
+    all.push_back(invoke_all(concat, attrs_of(concat, {{"dim", int64_t{0}}, {"num_args", s.layers}}), parts)[0]);
+  }
+  return all;
+}
+
+}  // namespace
+
+std::optional<std::vector<NDArray>> layers_by_library(std::span<const NDArray> in, const RnnAttrs& a) {
+  if (!is_for_library(in, a)) return {};
+  if (a.p > 0 && a.num_layers > 1 && thread_state().training) return layers_one_by_one(in, a);
+  const std::optional<int64_t> kept = bytes_kept(in, a, in[0].shape()[2]);
+  if (!kept) return {};
+  return layers_at_once(in, a, *kept);
 }
 
 Operators rnn_library_operators() { return {forward_layers(), backward_layers()}; }
