@@ -53,8 +53,8 @@ const DnnLibrary* dnn_library() {
     std::optional<DnnLibrary> made = load_dnn(why);
     if (!made)
       log(LogLevel::kWarn,
-          "cuda: convolutions are computed as products of matrices, which is slow: {}. Install NVIDIA's cuDNN (pip "
-          "install nvidia-cudnn-cu13).",
+          "cuda: convolutions are computed as products of matrices, recurrent layers step by step, which is slow: {}. "
+          "Install NVIDIA's cuDNN (pip install nvidia-cudnn-cu13).",
           why);
     return made;
   }());
