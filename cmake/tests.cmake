@@ -75,7 +75,7 @@ foreach(folder IN LISTS test_folders)
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${options}")
 endforeach()
 
-# Convolutions where there is no cuDNN, and what may be rounded to TF32.
+# Convolutions and recurrent layers where there is no cuDNN, and what may be rounded to TF32.
 if(TARGET test_cuda)
   set(convolutions "CudaDnn*:*Convolution*")
   add_test(NAME cuda.without_cudnn COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}")
@@ -100,8 +100,10 @@ if(TARGET test_cuda)
     string(REGEX REPLACE "^[.]" "" cudnn_version "${cudnn_version}")
   endif()
   if(cudnn_version VERSION_GREATER_EQUAL 9.11)
-    add_library(cudnn_without_gpu SHARED "${PROJECT_SOURCE_DIR}/tests/cuda/without_gpu/cudnn.cc")
+    add_library(cudnn_without_gpu SHARED "${PROJECT_SOURCE_DIR}/tests/cuda/without_gpu/cudnn.cc"
+      "${PROJECT_SOURCE_DIR}/tests/cuda/without_gpu/cudnn_rnn.cc")
     target_include_directories(cudnn_without_gpu SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+    target_include_directories(cudnn_without_gpu PRIVATE "${PROJECT_SOURCE_DIR}")
     target_link_libraries(cudnn_without_gpu PRIVATE headrace_flags ${CMAKE_DL_LIBS})
     target_compile_definitions(cudnn_without_gpu PRIVATE "CUDNN_LIBRARY=\"${HEADRACE_CUDNN}\"")
     set_target_properties(cudnn_without_gpu PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")

@@ -229,7 +229,7 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "kernels": try_kernels,
     "devices": lambda: run_tests("CudaDevices.*-*AreCounted*:*RunsOut*"),
     "training": try_training,
-    "convolutions": lambda: run_tests("CudaDnn*"),
+    "convolutions and recurrent layers": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
     "moves and order": lambda: run_tests(
         "CudaOrdering*:CudaSelection*:CudaSequences*:CudaCtcLoss*:CudaDetection*"

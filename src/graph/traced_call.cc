@@ -63,6 +63,7 @@ std::vector<NDArray> gradients_of_call(const Symbol& symbol, std::span<const NDA
   TracedCall traced;
   {
     TraceScope scope(training);
+    if (!inputs.empty()) thread_state().device = inputs[0].device();  // the scope of tracing restores it
     traced = trace_call_of(symbol, inputs, wanted, true);
   }
   for (const Node* node : topological_order(traced.gradients))

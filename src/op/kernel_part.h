@@ -18,6 +18,8 @@ class KernelPart {
   constexpr explicit KernelPart(const char* name) noexcept : name_(name) {}
   // The code of the device that work is being launched for. Raises Error(kRuntime) where there is none.
   AnyFunction launcher() const;
+  // That of any device; null: there is none.
+  AnyFunction code_of(Device device) const;
 
  private:
   const char* name_;
@@ -40,6 +42,24 @@ class KernelPartOf<void(KernelContext&, Arguments...)> final : public KernelPart
 
  private:
   const Function host_;
+};
+
+template <class Signature>
+class DeviceQuestion;
+
+// A question that the code of a device answers before there is work to launch, in any thread. Lives as long as the
+// process.
+template <class Result, class... Arguments>
+class DeviceQuestion<Result(Device, Arguments...)> final : public KernelPart {
+ public:
+  using Function = Result (*)(Device, Arguments...);
+  constexpr explicit DeviceQuestion(const char* name) noexcept : KernelPart(name) {}
+
+  // Result() of a device whose code has no answer.
+  Result operator()(Device device, Arguments... arguments) const {
+    const AnyFunction found = code_of(device);
+    return found ? reinterpret_cast<Function>(found)(device, arguments...) : Result();
+  }
 };
 
 }  // namespace headrace

@@ -30,10 +30,14 @@ KernelPart::AnyFunction KernelTable::find(const KernelPart& part) const noexcept
   return found == parts_.end() ? nullptr : found->second;
 }
 
+KernelPart::AnyFunction KernelPart::code_of(Device device) const {
+  const KernelTable* const table = kernels_of(device.type);
+  return table ? table->find(*this) : nullptr;
+}
+
 KernelPart::AnyFunction KernelPart::launcher() const {
   const Device device = current_device();
-  const KernelTable* const table = kernels_of(device.type);
-  const AnyFunction found = table ? table->find(*this) : nullptr;
+  const AnyFunction found = code_of(device);
   check(found != nullptr, ErrorKind::kRuntime, "{}: there is no code for {}", name_, to_string(device));
   return found;
 }

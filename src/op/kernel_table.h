@@ -37,6 +37,11 @@ class KernelTable {
                 std::type_identity_t<void (*)(KernelContext&, Arguments...)> function) {
     parts_.insert_or_assign(&part, reinterpret_cast<KernelPart::AnyFunction>(function));
   }
+  template <class Result, class... Arguments>
+  void set_answer(const DeviceQuestion<Result(Device, Arguments...)>& question,
+                  std::type_identity_t<Result (*)(Device, Arguments...)> function) {
+    parts_.insert_or_assign(&question, reinterpret_cast<KernelPart::AnyFunction>(function));
+  }
   // The operators' own kernels, which touch memory only through parts that are here.
   void set_own_kernel(const OpDef& op) { set(op, op.kernel); }
   void set_own_kernels(std::initializer_list<const char*> names);

@@ -139,6 +139,7 @@ Operators variance_operators();
 
 // rnn/
 Operators quantized_rnn_operators();
+Operators rnn_library_operators();
 Operators rnn_operators();
 
 // shape/
@@ -281,6 +282,7 @@ inline constexpr Family kFamilies[] = {
     sum_operators,
     variance_operators,
     quantized_rnn_operators,
+    rnn_library_operators,
     rnn_operators,
     broadcast_operators,
     diagonal_operators,

@@ -24,6 +24,7 @@ std::optional<DnnLibrary> load_dnn(std::string& why) {
   void* const library = open_first_library(names, why);
   if (!library) return {};
   DnnLibrary made{};
+  made.library = library;
   const auto look_up = [&]<class Function>(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (!function && why.empty()) why = fmt::format("the library has no {}", name);
@@ -52,8 +53,8 @@ const DnnLibrary* dnn_library() {
     std::optional<DnnLibrary> made = load_dnn(why);
     if (!made)
       log(LogLevel::kWarn,
-          "cuda: convolutions are computed as products of matrices, which is slow: {}. Install NVIDIA's cuDNN (pip "
-          "install nvidia-cudnn-cu13).",
+          "cuda: convolutions are computed as products of matrices, recurrent layers step by step, which is slow: {}. "
+          "Install NVIDIA's cuDNN (pip install nvidia-cudnn-cu13).",
           why);
     return made;
   }());

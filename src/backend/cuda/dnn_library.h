@@ -10,6 +10,7 @@
 namespace headrace {
 
 struct DnnLibrary {
+  void* library;  // as dlsym() takes it
   decltype(&cudnnGetVersion) get_version;
   decltype(&cudnnGetErrorString) get_error_string;
   decltype(&cudnnCreate) create;

@@ -3,12 +3,14 @@
 #include "op/quantization.h"
 #include "ops/families.h"
 #include "ops/rnn/layers.h"
+#include "ops/rnn/rnn_library.h"
 
 namespace headrace {
 namespace {
 
 std::vector<NDArray> compose(std::span<const NDArray> in, const RnnAttrs& a) {
   check_rnn_call(in, a);
+  if (std::optional<std::vector<NDArray>> results = layers_by_library(in, a)) return std::move(*results);
   return run_layers(in, a, unpacked(in[1], RnnSizes(a, in[0].shape()[2])), nullptr);
 }
 

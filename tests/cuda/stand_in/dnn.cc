@@ -9,12 +9,8 @@
 #include <utility>
 
 #include "tests/cuda/stand_in/dnn_descriptor.h"
+#include "tests/cuda/stand_in/dnn_handle.h"
 #include "tests/cuda/stand_in/elements.h"
-
-struct cudnnContext {
-  stand_in::Context* context;
-  stand_in::Stream* stream;
-};
 
 namespace stand_in {
 namespace {
@@ -111,15 +107,6 @@ void fill(const Descriptor& from, const std::vector<Engine>& engines, cudnnBacke
   }
 }
 
-char* on_device(const cudnnContext& handle, const char* which, const void* pointer, size_t bytes, int64_t alignment) {
-  const auto address = reinterpret_cast<CUdeviceptr>(pointer);
-  Context* const owner = machine().owner(address);
-  if (owner != handle.context) violation("cudnnBackendExecute: %s is no memory of the handle's device", which);
-  if (address % static_cast<uint64_t>(alignment) != 0)
-    violation("cudnnBackendExecute: %s is not aligned as was said", which);
-  return owner->memory.find(address, bytes);
-}
-
 }  // namespace
 
 }  // namespace stand_in
@@ -207,14 +194,14 @@ STAND_IN_API cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBacken
   const auto pointers = pack.all<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
   if (ids.size() != 3 || pointers.size() != 3) violation("cudnnBackendExecute: %zu tensors", ids.size());
   void* const workspace = pack.one<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE);
-  on_device(*handle, "workspace", workspace, kWorkspace, 16);
+  on_device(*handle, "cudnnBackendExecute", "workspace", workspace, kWorkspace, 16);
   std::vector<CUdeviceptr> uses{reinterpret_cast<CUdeviceptr>(workspace)};
   const auto find = [&](const char* which, const Tensor& tensor) {
     const auto place = std::find(ids.begin(), ids.end(), tensor.id);
     if (place == ids.end()) violation("cudnnBackendExecute: %s is not among the tensors", which);
     void* const pointer = pointers[static_cast<size_t>(place - ids.begin())];
     uses.push_back(reinterpret_cast<CUdeviceptr>(pointer));
-    return on_device(*handle, which, pointer, bytes_of(tensor), tensor.alignment);
+    return on_device(*handle, "cudnnBackendExecute", which, pointer, bytes_of(tensor), tensor.alignment);
   };
   const Convolution& convolution = plan.convolution;
   char* const x = find("x", convolution.x);

@@ -1,13 +1,13 @@
 // The real cuDNN for a machine without a GPU: it plans for one whose properties are written here, an H100. Whoever asks
 // this library for plans gets those of cuDNN; they cannot be executed.
 #include <cudnn_graph.h>
-#include <dlfcn.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <set>
 #include <string_view>
+
+#include "tests/cuda/without_gpu/real.h"
 
 namespace {
 
@@ -18,19 +18,6 @@ constexpr std::string_view kProperties = R"({
   "totalGlobalMem": 85899345920, "smClockRateKHz": 1980000, "l2CacheSize": 52428800, "maxBlockSize": [1024, 1024, 64],
   "memClockRateKHz": 2619000, "maxGridSize": [2147483647, 65535, 65535], "supportCoopLaunch": 1, "pciDeviceId": 0,
   "isTccDriver": 0, "cudaDeviceId": 0, "driverVer": 13000, "deviceName": "NVIDIA H100 80GB HBM3"})";
-
-template <class Function>
-Function* real(Function*, const char* name) {
-  static void* const library = dlopen(CUDNN_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  void* const found = library ? dlsym(library, name) : nullptr;
-  if (!found) {
-    std::fprintf(stderr, "%s of %s: %s\n", name, CUDNN_LIBRARY, dlerror());
-    std::abort();
-  }
-  return reinterpret_cast<Function*>(found);
-}
-
-#define REAL(function) real(&function, #function)
 
 cudnnBackendDescriptor_t properties() {
   static const cudnnBackendDescriptor_t made = [] {
@@ -63,8 +50,6 @@ cudnnStatus_t set_properties(cudnnBackendDescriptor_t descriptor, cudnnBackendAt
 }
 
 }  // namespace
-
-#define WITHOUT_GPU_API extern "C" [[gnu::visibility("default")]]
 
 WITHOUT_GPU_API size_t cudnnGetVersion() { return REAL(cudnnGetVersion)(); }
 
