@@ -43,6 +43,13 @@ T __shfl_xor_sync(unsigned mask, T value, int lanes) {
   return result;
 }
 
+// Threads take turns only where they wait.
+inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long value) {
+  const unsigned long long before = *at;
+  *at += value;
+  return before;
+}
+
 template <class Arguments>
 struct BoundKernel {
   void (*kernel)(Arguments);
