@@ -70,5 +70,26 @@ TEST(CudaSpatialSlow, GridsOfPlacesAndTheirGradients) {
   }
 }
 
+TEST(CudaSpatialSlow, WindowsAsColumnsAndBack) {
+  for (const DType dtype : kRealDTypes) {
+    const std::initializer_list<NamedAttr> window = {
+        {"kernel", Shape{3, 2}}, {"stride", Shape{1, 2}}, {"dilate", Shape{1, 2}}, {"pad", Shape{2, 1}}};
+    expect_as_on_host({varied({2, 3, 14, 15}, dtype, 70)},
+                      [&](const std::vector<NDArray>& in) { return call("im2col", {in[0]}, window); });
+    expect_as_on_host({varied({2, 18, 16 * 8}, dtype, 71)}, [](const std::vector<NDArray>& in) {
+      return call("col2im", {in[0]},
+                  {{"output_size", Shape{14, 15}},
+                   {"kernel", Shape{3, 2}},
+                   {"stride", Shape{1, 2}},
+                   {"dilate", Shape{1, 2}},
+                   {"pad", Shape{2, 1}}});
+    });
+  }
+  for (const Shape& shape : {Shape{2, 2, 50}, Shape{0, 2, 9}, Shape{1, 2, 4, 3, 5}})
+    expect_as_on_host({varied(shape, DType::kFloat32, 72)}, [&](const std::vector<NDArray>& in) {
+      return call("im2col", {in[0]}, {{"kernel", Shape(shape.size() - 2, 2)}});
+    });
+}
+
 }  // namespace
 }  // namespace headrace

@@ -40,7 +40,7 @@ struct CategoryArguments {
   uint64_t key;
 };
 
-struct CountArguments {
+struct TrialArguments {
   const double* sums;
   unsigned long long* counts;  // zeros so far
   int64_t samples, trials, length;
@@ -158,7 +158,7 @@ inline void draw_categories(const CategoryArguments& a) {
 }
 
 // Each experiment takes two words of the stream of its sample. Probabilities have at least 1 together.
-inline void count_categories(const CountArguments& a) {
+inline void count_categories(const TrialArguments& a) {
   const double sum = a.sums[a.length - 1], total = sum < 1 ? 1.0 : sum;
   for (int64_t i = first_of_thread(); i < a.samples * a.trials; i += all_threads()) {
     const int64_t sample = i / a.trials;

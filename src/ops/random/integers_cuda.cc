@@ -152,10 +152,10 @@ void count_categories_cuda(KernelContext& c, int64_t n) {
   });
   fill(c, to, int64_t{0});
   if (n == 0) return;
-  const device::CountArguments arguments{sums,   static_cast<unsigned long long*>(to.data),
+  const device::TrialArguments arguments{sums,   static_cast<unsigned long long*>(to.data),
                                          to.size / p.size, n,
                                          p.size, c.ticket()};
-  launch_cuda({kIntegerHeader, "count_categories", "CountArguments"}, grid_of(arguments.samples * n), arguments);
+  launch_cuda({kIntegerHeader, "count_categories", "TrialArguments"}, grid_of(arguments.samples * n), arguments);
 }
 
 void category_gradients_cuda(KernelContext& c) {
