@@ -22,8 +22,10 @@ set(cuda_device_headers
   ops/detection/region_taps.h
   ops/random/philox_rounds.h
   ops/random/samplers.h
+  ops/nn/hinge.h
   ops/shape/border.h
   ops/sort/key_of.h
+  ops/reduce/closeness.h
   ops/spatial/bilinear.h
   ops/spatial/grid_places.h)
 set(cuda_standard_headers bit cmath cstddef cstdint limits numbers numeric string_view type_traits)

@@ -102,8 +102,8 @@ class LaunchScratch {
 // Null of nothing.
 const void* copy_to_device(KernelContext& context, std::span<const std::byte> bytes);
 
-// Calls use(bytes) on a thread of the host when the stream has come here, with what lies at `there` on the device by then.
-// What it raises fails the work.
+// Calls use(bytes) on a thread of the host when the stream has come here, with what lies at `there` on the device by
+// then. What it raises fails the work.
 void read_on_host(const void* there, size_t bytes, std::function<void(const void* bytes)> use);
 
 // What kernels call elements of a dtype.

@@ -147,9 +147,9 @@ TEST(CudaDetectionSlow, ObjectsOfAnchors) {
 
 // Of images that there are and that there are not, partly and wholly outside, turned inside out, and of one place.
 NDArray sampled_regions(DType dtype) {
-  return cast_to(array({0, 0,  0,    6,    5,    1, 2,  1,   11,  9,  1, -3, -4, 2, 2, -1, 0,  0,  3,  3,  2, 0, 0, 3,
-                        3, 0,  5,    5,    2,    2, 1,  4,   4,   4,  4, 0,  2,  2, 90, 80, 1, 0.5F, 1.5F, 5.25F, 6.5F,
-                        0, 60, 60.F, 70.F, 70.F, 0, -9, -20, -5., -2.},
+  return cast_to(array({0,  0,  0, 6,    5,    1,     2,    1, 11, 9,    1,    -3,   -4, 2,  2,   -1,  0,  0, 3,
+                        3,  2,  0, 0,    3,    3,     0,    5, 5,  2,    2,    1,    4,  4,  4,   4,   0,  2, 2,
+                        90, 80, 1, 0.5F, 1.5F, 5.25F, 6.5F, 0, 60, 60.F, 70.F, 70.F, 0,  -9, -20, -5., -2.},
                        {11, 5}),
                  dtype);
 }
@@ -185,13 +185,14 @@ TEST(CudaDetectionSlow, GradientsOfManyRegionsHaveTheBitsOfTheHost) {
   const NDArray head = varied({200, 3, 7, 7}, DType::kFloat32, 35);
   for (const bool aligned : {false, true}) {
     const auto back = [&](Device device) {
-      return bytes_of(as_in_context(call("_backward_ROIAlign", {as_in_context(head, device), as_in_context(rois, device)},
-                                         {{"pooled_size", Shape{7, 7}},
-                                          {"spatial_scale", 0.7},
-                                          {"sample_ratio", int64_t{2}},
-                                          {"aligned", aligned},
-                                          {"shape", Shape{2, 3, 24, 20}}}),
-                                    {}));
+      return bytes_of(
+          as_in_context(call("_backward_ROIAlign", {as_in_context(head, device), as_in_context(rois, device)},
+                             {{"pooled_size", Shape{7, 7}},
+                              {"spatial_scale", 0.7},
+                              {"sample_ratio", int64_t{2}},
+                              {"aligned", aligned},
+                              {"shape", Shape{2, 3, 24, 20}}}),
+                        {}));
     };
     if (aligned && bytes_of(size).empty()) continue;
     EXPECT_EQ(back(kGpu0), back({})) << aligned;
@@ -230,8 +231,8 @@ TEST(CudaDetectionSlow, RowsAndColumnsThatGoTogether) {
           for (const size_t which : {0, 1})
             expect_as_on_host({varied(shape, dtype, 39)}, [&](const std::vector<NDArray>& in) {
               const OpDef& op = find_op("_contrib_bipartite_matching");
-              return invoke_all(
-                  op, attrs_of(op, {{"is_ascend", ascending}, {"threshold", 0.2}, {"topk", topk}}), in)[which];
+              return invoke_all(op, attrs_of(op, {{"is_ascend", ascending}, {"threshold", 0.2}, {"topk", topk}}),
+                                in)[which];
             });
 }
 
@@ -252,8 +253,8 @@ TEST(CudaDetectionSlow, BoxesRelativeToAnchors) {
 }
 
 TEST(CudaDetectionSlow, AMatchThatThereIsNotRaises) {
-  const std::vector<NDArray> inputs = {array({1, 0, 1}, {1, 3}),       array({0, 9, 2}, {1, 3}),
-                                       corners({1, 3, 4}, 47),         corners({1, 2, 4}, 49),
+  const std::vector<NDArray> inputs = {array({1, 0, 1}, {1, 3}),         array({0, 9, 2}, {1, 3}),
+                                       corners({1, 3, 4}, 47),           corners({1, 2, 4}, 49),
                                        varied({4}, DType::kFloat32, 51), varied({4}, DType::kFloat32, 52)};
   std::vector<NDArray> there;
   for (const NDArray& input : inputs) there.push_back(as_in_context(input, kGpu0));
@@ -268,8 +269,9 @@ TEST(CudaDetectionSlow, BoxesOfAnchors) {
       for (const double clip : {-1.0, 0.3})
         expect_as_on_host({varied({3, 200, 4}, dtype, 53), cast_to(corners({1, 200, 4}, 54), dtype)},
                           [&](const std::vector<NDArray>& in) {
-                            return call("_contrib_box_decode", {in[0], in[1]},
-                                        {{"std0", 0.1}, {"std3", 0.2}, {"clip", clip}, {"format", std::string(format)}});
+                            return call(
+                                "_contrib_box_decode", {in[0], in[1]},
+                                {{"std0", 0.1}, {"std3", 0.2}, {"clip", clip}, {"format", std::string(format)}});
                           });
 }
 

@@ -113,14 +113,25 @@ struct Named {
   Doubles parameters;
 };
 
-const Named kAllDistributions[] = {
-    {"uniform", {-1, 2}},         {"normal", {1, 3}},    {"exponential", {0.7}},
-    {"gamma", {0.4, 2}},          {"gamma", {3.5, 0.5}}, {"beta", {0.6, 2.5}},
-    {"chisquare", {3}},           {"poisson", {4}},      {"poisson", {90}},
-    {"negative_binomial", {3, 0.4}}, {"generalized_negative_binomial", {2, 0.5}},
-    {"bernoulli", {0.3}},         {"gumbel", {1, 2}},    {"laplace", {1, 2}},
-    {"logistic", {1, 2}},         {"pareto", {3}},       {"power", {2.5}},
-    {"rayleigh", {1.5}},          {"weibull", {1.3}}};
+const Named kAllDistributions[] = {{"uniform", {-1, 2}},
+                                   {"normal", {1, 3}},
+                                   {"exponential", {0.7}},
+                                   {"gamma", {0.4, 2}},
+                                   {"gamma", {3.5, 0.5}},
+                                   {"beta", {0.6, 2.5}},
+                                   {"chisquare", {3}},
+                                   {"poisson", {4}},
+                                   {"poisson", {90}},
+                                   {"negative_binomial", {3, 0.4}},
+                                   {"generalized_negative_binomial", {2, 0.5}},
+                                   {"bernoulli", {0.3}},
+                                   {"gumbel", {1, 2}},
+                                   {"laplace", {1, 2}},
+                                   {"logistic", {1, 2}},
+                                   {"pareto", {3}},
+                                   {"power", {2.5}},
+                                   {"rayleigh", {1.5}},
+                                   {"weibull", {1.3}}};
 
 TEST_P(CudaDrawsSlow, EveryDistributionByNumbers) {
   for (const auto& [name, parameters] : kAllDistributions)
@@ -176,10 +187,19 @@ TEST_P(CudaDrawsSlow, CandidatesOfClasses) {
       });
 }
 
+TEST_P(CudaDrawsSlow, ImagesThatAreFlippedAtRandom) {
+  for (const DType dtype : {DType::kFloat32, DType::kUint8})
+    for (const Shape& shape : {Shape{31, 17, 3}, Shape{2, 5, 7, 1}, Shape{0, 4, 4, 3}})
+      for (const char* op : {"_image_random_flip_left_right", "_image_random_flip_top_bottom"})
+        for (const double p : {0.0, 0.5, 1.0})
+          expect_same_draws({cast_to(varied(shape, DType::kInt32, 9), dtype)},
+                            [&](const std::vector<NDArray>& in, Device) {
+                              return call(op, {in[0]}, {{"p", p}});
+                            });
+}
+
 TEST_P(CudaDrawsSlow, WrongNumbersRaise) {
-  const auto error_of = [](const NDArray& drawn) {
-    return kind_of([&] { as_in_context(drawn, {}).wait_to_read(); });
-  };
+  const auto error_of = [](const NDArray& drawn) { return kind_of([&] { as_in_context(drawn, {}).wait_to_read(); }); };
   const NDArray wrong = as_in_context(array({0.5F, -0.25F, 0.75F}), kGpu0);
   const NDArray none = as_in_context(array({0, 0, 0}), kGpu0), one = as_in_context(array({0, 1, 0}), kGpu0);
   EXPECT_EQ(error_of(call("_sample_multinomial", {wrong})), ErrorKind::kValue);

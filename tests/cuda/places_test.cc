@@ -88,9 +88,8 @@ TEST(CudaPlacesSlow, DiagonalsAndTrianglesAsVectors) {
 TEST(CudaPlacesSlow, LogarithmsOfDiagonals) {
   for (const DType dtype : kMatrixDTypes)
     for (const Shape& shape : {Shape{5, 5}, Shape{3, 300, 300}, Shape{2, 0, 0}})
-      expect_as_on_host({call("abs", {varied(shape, dtype, 12)})}, [](const std::vector<NDArray>& in) {
-        return call("_linalg_sumlogdiag", {in[0]});
-      });
+      expect_as_on_host({call("abs", {varied(shape, dtype, 12)})},
+                        [](const std::vector<NDArray>& in) { return call("_linalg_sumlogdiag", {in[0]}); });
 }
 
 TEST(CudaPlacesSlow, ProductsWithTriangles) {

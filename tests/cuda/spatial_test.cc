@@ -53,8 +53,7 @@ TEST(CudaSpatialSlow, GridsOfPlacesAndTheirGradients) {
   for (const DType dtype : kRealDTypes) {
     for (const Shape& target : {Shape{30, 40}, Shape{1, 3}, Shape{2, 2}}) {
       expect_as_on_host({varied({3, 6}, dtype, 67)}, [&](const std::vector<NDArray>& in) {
-        return call("GridGenerator", {in[0]},
-                    {{"transform_type", std::string("affine")}, {"target_shape", target}});
+        return call("GridGenerator", {in[0]}, {{"transform_type", std::string("affine")}, {"target_shape", target}});
       });
       if (target[0] == 1) continue;  // whose step is infinite
       expect_as_on_host({varied({3, 2, target[0], target[1]}, dtype, 68)}, [&](const std::vector<NDArray>& in) {
@@ -89,6 +88,41 @@ TEST(CudaSpatialSlow, WindowsAsColumnsAndBack) {
     expect_as_on_host({varied(shape, DType::kFloat32, 72)}, [&](const std::vector<NDArray>& in) {
       return call("im2col", {in[0]}, {{"kernel", Shape(shape.size() - 2, 2)}});
     });
+}
+
+constexpr int64_t kElements = 6;  // of the windows below
+
+std::vector<NDArray> deformed_inputs(DType dtype, bool has_mask) {
+  std::vector<NDArray> inputs = {
+      varied({2, 4, 13, 15}, dtype, 80),
+      call("_mul_scalar", {varied({2, 4 * kElements, 13, 8}, dtype, 81)}, {{"scalar", 2.5}})};
+  if (has_mask) inputs.push_back(varied({2, 2 * kElements, 13, 8}, dtype, 82));
+  return inputs;
+}
+
+AttrsPtr deformed_attrs(const OpDef& op) {
+  return attrs_of(op, {{"kernel", Shape{3, 2}},
+                       {"stride", Shape{1, 2}},
+                       {"dilate", Shape{1, 2}},
+                       {"pad", Shape{1, 1}},
+                       {"groups", int64_t{2}}});
+}
+
+TEST(CudaSpatialSlow, WindowsWhoseElementsAreMoved) {
+  for (const DType dtype : kRealDTypes)
+    for (const bool has_mask : {false, true}) {
+      expect_as_on_host(deformed_inputs(dtype, has_mask), [](const std::vector<NDArray>& in) {
+        const OpDef& op = find_op("_deformable_columns");
+        return invoke_all(op, deformed_attrs(op), in)[0];
+      });
+      std::vector<NDArray> back = deformed_inputs(dtype, has_mask);
+      back.insert(back.begin(), varied({2, 4 * kElements, 13 * 8}, dtype, 83));
+      for (size_t which = 0; which < back.size() - 1; ++which)
+        expect_as_on_host(back, [&](const std::vector<NDArray>& in) {
+          const OpDef& op = find_op(has_mask ? "_backward_modulated_columns" : "_backward_deformable_columns");
+          return invoke_all(op, deformed_attrs(op), in)[which];
+        });
+    }
 }
 
 }  // namespace

@@ -80,8 +80,8 @@ void add_creation_cuda(KernelTable& table) {
                          "_npi_full",     "_np_empty",     "_npi_arange", "_contrib_arange_like",
                          "_linspace",     "_npi_linspace", "_eye",        "_npi_eye",
                          "_npi_identity", "_np_identity",  "_npi_tril",   "_npi_triu"});
-  table.set_own_kernels({"_npi_logspace", "_npi_indices", "_npi_hanning", "_npi_hamming", "_npi_blackman", "shape_array",
-                         "size_array", "_contrib_index_array", "_npi_diag_indices_from"});
+  table.set_own_kernels({"_npi_logspace", "_npi_indices", "_npi_hanning", "_npi_hamming", "_npi_blackman",
+                         "shape_array", "size_array", "_contrib_index_array", "_npi_diag_indices_from"});
   // Copies into what is filled first.
   table.set_own_kernels({"_basic_index_scatter", "_diagonal_scatter"});
 }

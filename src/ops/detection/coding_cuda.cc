@@ -10,9 +10,9 @@ namespace {
 
 template <class Arguments>
 void launch_coding(const char* function, const char* name, DType dtype, KernelGrid grid, const Arguments& arguments) {
-  launch_cuda({"ops/detection/coding.cuh",
-               fmt::format("{}<{}, {}>", function, compute_name(dtype), element_name(dtype)), name},
-              grid, arguments);
+  launch_cuda(
+      {"ops/detection/coding.cuh", fmt::format("{}<{}, {}>", function, compute_name(dtype), element_name(dtype)), name},
+      grid, arguments);
 }
 
 // The work fails when the stream has come to it and a sample is matched with what there is not.

@@ -17,8 +17,7 @@ void overlap_boxes_cuda(KernelContext& c, BoxFormat format) {
   if (to.size == 0) return;
   const device::OverlapArguments arguments{c.input(0).data,     c.input(1).data,     to.data,
                                            c.input(0).size / 4, c.input(1).size / 4, format == BoxFormat::kCenter};
-  launch_cuda({kOverlapHeader,
-               fmt::format("overlap_boxes<{}, {}>", compute_name(to.dtype), element_name(to.dtype)),
+  launch_cuda({kOverlapHeader, fmt::format("overlap_boxes<{}, {}>", compute_name(to.dtype), element_name(to.dtype)),
                "OverlapArguments"},
               grid_of(to.size), arguments);
 }
@@ -45,10 +44,10 @@ void match_scores_cuda(KernelContext& c, const MatchingAttrs& a) {
                                             .is_ascending = a.is_ascend,
                                             .most = a.topk,
                                             .threshold = a.threshold};
-  launch_cuda({kOverlapHeader,
-               fmt::format("match_scores<{}, {}>", compute_name(scores.dtype), element_name(scores.dtype)),
-               "MatchingArguments"},
-              {blocks_for(count), device::kMatchingThreads}, arguments);
+  launch_cuda(
+      {kOverlapHeader, fmt::format("match_scores<{}, {}>", compute_name(scores.dtype), element_name(scores.dtype)),
+       "MatchingArguments"},
+      {blocks_for(count), device::kMatchingThreads}, arguments);
 }
 
 }  // namespace

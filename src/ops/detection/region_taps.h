@@ -79,8 +79,7 @@ inline double wanted_samples(T size, int64_t cells, int64_t ratio) {
 template <class T>
 inline T sample_place(T low, T size, int64_t cells, int64_t samples, int64_t cell, int64_t k) {
   const T cell_size = size / static_cast<T>(cells);
-  return low + static_cast<T>(cell) * cell_size +
-         (static_cast<T>(k) + T{0.5}) * cell_size / static_cast<T>(samples);
+  return low + static_cast<T>(cell) * cell_size + (static_cast<T>(k) + T{0.5}) * cell_size / static_cast<T>(samples);
 }
 
 }  // namespace headrace

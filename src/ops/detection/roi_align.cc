@@ -61,29 +61,28 @@ OpDef roi_align() {
 }
 
 OpDef roi_align_gradient() {
-  OpDef op = general<AlignAttrs>(
-      {.name = "_backward_ROIAlign",
-       .doc = "The gradient of the images of ROIAlign.",
-       .inputs = {"gradient", "rois"},
-       .infer =
-           [](Infer& i, const AlignAttrs& a) {
-             expect_extents(i, a.shape);
-             i.require(a.shape.size() == 4, ErrorKind::kRuntime, "shape must be that of images, got {}",
-                       to_string(a.shape));
-             expect_regions(i, a.pooled_size);
-             expect_shape(i, 0, aligned_shape(i, a.shape, i.shape(1)[0], a));
-             i.output(a.shape, i.dtype(0));
-             i.cost(1000 + 20.0 * static_cast<double>(i.size(0)));
-           },
-       .kernel = [](KernelContext& c, const AlignAttrs& a) { spread_rois(c, a); },
-       .gradient =
-           [](Gradient& g, const AlignAttrs&) {
-             static const OpDef& forward = find_op("_contrib_ROIAlign");
-             if (g.wants(0)) g.set(0, call(forward, g.attrs(), {g.head(), g.input(1)}));
-             if (g.wants(1)) g.set(1, zeros_like(g.input(1)));
-           },
-       .own_gradient = true,
-       .saves_inputs = 0b10});
+  OpDef op = general<AlignAttrs>({.name = "_backward_ROIAlign",
+                                  .doc = "The gradient of the images of ROIAlign.",
+                                  .inputs = {"gradient", "rois"},
+                                  .infer =
+                                      [](Infer& i, const AlignAttrs& a) {
+                                        expect_extents(i, a.shape);
+                                        i.require(a.shape.size() == 4, ErrorKind::kRuntime,
+                                                  "shape must be that of images, got {}", to_string(a.shape));
+                                        expect_regions(i, a.pooled_size);
+                                        expect_shape(i, 0, aligned_shape(i, a.shape, i.shape(1)[0], a));
+                                        i.output(a.shape, i.dtype(0));
+                                        i.cost(1000 + 20.0 * static_cast<double>(i.size(0)));
+                                      },
+                                  .kernel = [](KernelContext& c, const AlignAttrs& a) { spread_rois(c, a); },
+                                  .gradient =
+                                      [](Gradient& g, const AlignAttrs&) {
+                                        static const OpDef& forward = find_op("_contrib_ROIAlign");
+                                        if (g.wants(0)) g.set(0, call(forward, g.attrs(), {g.head(), g.input(1)}));
+                                        if (g.wants(1)) g.set(1, zeros_like(g.input(1)));
+                                      },
+                                  .own_gradient = true,
+                                  .saves_inputs = 0b10});
   op.samples = {Sample({uniform({3, 4, 2, 2}), uniform({3, 5}, 0, 2)},
                        make_attrs(AlignAttrs{.pooled_size = {2, 2}, .shape = {2, 4, 5, 6}}))};
   return op;

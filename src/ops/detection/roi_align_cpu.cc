@@ -19,13 +19,11 @@ auto aligned_taps(KernelContext& c, const AlignAttrs& a) {
 }
 
 void align_on_host(KernelContext& c, const AlignAttrs& a) {
-  with_real(c.output(0).dtype,
-            [&]<class T>() { align_regions<T>(c, a.position_sensitive, aligned_taps<T>(c, a)); });
+  with_real(c.output(0).dtype, [&]<class T>() { align_regions<T>(c, a.position_sensitive, aligned_taps<T>(c, a)); });
 }
 
 void spread_on_host(KernelContext& c, const AlignAttrs& a) {
-  with_real(c.output(0).dtype,
-            [&]<class T>() { spread_regions<T>(c, a.position_sensitive, aligned_taps<T>(c, a)); });
+  with_real(c.output(0).dtype, [&]<class T>() { spread_regions<T>(c, a.position_sensitive, aligned_taps<T>(c, a)); });
 }
 
 }  // namespace

@@ -189,8 +189,7 @@ OpDef ravel() {
                        to_string(a.shape), to_string(i.shape(0)));
              i.output(Shape(i.shape(0).begin() + 1, i.shape(0).end()), i.dtype(0));
            },
-       .kernel =
-           [](KernelContext& c, const GridAttrs& a) { ravel_places(c, a.shape); },
+       .kernel = [](KernelContext& c, const GridAttrs& a) { ravel_places(c, a.shape); },
        .zero_gradient = true,
        .samples = {Sample({integers({2, 5}, 0, 3)}, make_attrs(GridAttrs{{3, 4}}))}});
 }
@@ -211,8 +210,7 @@ OpDef unravel() {
              result.insert(0, static_cast<int64_t>(a.shape.size()));
              i.output(result, i.dtype(0));
            },
-       .kernel =
-           [](KernelContext& c, const GridAttrs& a) { unravel_places(c, a.shape); },
+       .kernel = [](KernelContext& c, const GridAttrs& a) { unravel_places(c, a.shape); },
        .zero_gradient = true,
        .samples = {Sample({integers({5}, 0, 12, DType::kFloat32)}, make_attrs(GridAttrs{{3, 4}}))}});
 }

@@ -18,9 +18,9 @@ void launch_places(KernelContext& c, const char* function, const Shape& shape, i
   check(arguments.dims <= device::FlatPlaceArguments::kMostDims, ErrorKind::kValue,
         "{}: a shape of {} dimensions has too many", c.name(), shape.size());
   std::ranges::copy(shape, arguments.extents);
-  launch_cuda({"ops/index/places.cuh", fmt::format("{}<{}>", function, element_name(c.output(0).dtype)),
-               "FlatPlaceArguments"},
-              grid_of(count), arguments);
+  launch_cuda(
+      {"ops/index/places.cuh", fmt::format("{}<{}>", function, element_name(c.output(0).dtype)), "FlatPlaceArguments"},
+      grid_of(count), arguments);
 }
 
 void ravel_places_cuda(KernelContext& c, const Shape& shape) {

@@ -90,9 +90,7 @@ void infer_make(Infer& i, const A& a) {
 
 MatrixPlaces places_of(const DiagonalAttrs& a) { return {.is_diagonal = true, .is_upper = false, .offset = a.offset}; }
 MatrixPlaces places_of(const TriangleAttrs& a) {
-  return {.is_diagonal = false,
-          .is_upper = a.offset > 0 || (a.offset == 0 && !a.lower),
-          .offset = std::abs(a.offset)};
+  return {.is_diagonal = false, .is_upper = a.offset > 0 || (a.offset == 0 && !a.lower), .offset = std::abs(a.offset)};
 }
 
 void extract_on_host(KernelContext& c, const MatrixPlaces& places) {

@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// Of a square matrix: a diagonal, `offset` above the main one or, negative, below it; or a triangle so far away from it,
-// lower ones row by row, upper ones column by column.
+// Of a square matrix: a diagonal, `offset` above the main one or, negative, below it; or a triangle so far away from
+// it, lower ones row by row, upper ones column by column.
 struct MatrixPlaces {
   bool is_diagonal, is_upper;
   int64_t offset;

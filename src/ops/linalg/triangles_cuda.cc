@@ -15,8 +15,8 @@ constexpr const char* kTriangleHeader = "ops/linalg/triangles.cuh";
 
 void launch_matrix_places(const char* function, const Tensor& from, const Tensor& to, const Stack& matrices,
                           int64_t length, const MatrixPlaces& places) {
-  const device::MatrixPlaceArguments arguments{from.data,          to.data,         matrices.count, matrices.rows, length,
-                                               places.is_diagonal, places.is_upper, places.offset};
+  const device::MatrixPlaceArguments arguments{
+      from.data, to.data, matrices.count, matrices.rows, length, places.is_diagonal, places.is_upper, places.offset};
   launch_cuda({kTriangleHeader, fmt::format("{}<{}>", function, bits_name(to.dtype)), "MatrixPlaceArguments"},
               grid_of(matrices.count * matrices.size()), arguments);
 }
@@ -38,9 +38,9 @@ void sum_logs_cuda(KernelContext& c) {
   if (to.size == 0) return;
   const Stack s = stack_of(from.shape);
   const device::DiagonalLogArguments arguments{from.data, to.data, s.count, s.rows};
-  launch_cuda({kTriangleHeader, fmt::format("sum_logs_of_diagonals<{}>", element_name(to.dtype)),
-               "DiagonalLogArguments"},
-              {blocks_for(s.count), device::kDiagonalThreads}, arguments);
+  launch_cuda(
+      {kTriangleHeader, fmt::format("sum_logs_of_diagonals<{}>", element_name(to.dtype)), "DiagonalLogArguments"},
+      {blocks_for(s.count), device::kDiagonalThreads}, arguments);
 }
 
 // A product with zeros on the other side of the diagonal.

@@ -125,9 +125,8 @@ int64_t even_words(Distribution kind) {
 void samples_on_host(KernelContext& c, const Draws& draws) {
   const DistributionInfo& d = draws.distribution;
   const Tensor& out = c.output(0);
-  const std::vector<double> values = c.input_count() > 0
-                                         ? gather_parameters(c)
-                                         : std::vector<double>(draws.numbers.begin(), draws.numbers.end());
+  const std::vector<double> values =
+      c.input_count() > 0 ? gather_parameters(c) : std::vector<double>(draws.numbers.begin(), draws.numbers.end());
   int64_t sets = static_cast<int64_t>(values.size() / d.parameters);
   if (out.size == 0) return;
   for (int64_t i = 0; i < sets; ++i)

@@ -40,8 +40,9 @@ void draw_samples_cuda(KernelContext& c, const Draws& draws) {
   if (c.ticket() == kMtTicket)
     return draw_on_host_later(c, inputs_of(c), {&to, 1},
                               [&distribution = draws.distribution, as_np = draws.as_np,
-                               numbers = std::vector(draws.numbers.begin(), draws.numbers.end())](
-                                  KernelContext& late) { draw_samples(late, {distribution, numbers, as_np}); });
+                               numbers = std::vector(draws.numbers.begin(), draws.numbers.end())](KernelContext& late) {
+                                draw_samples(late, {distribution, numbers, as_np});
+                              });
   device::DrawArguments arguments{.to = to.data, .count = to.size, .per_set = to.size, .key = c.ticket()};
   std::string types[2] = {"double", "double"};
   for (size_t k = 0; k < c.input_count(); ++k) {

@@ -126,9 +126,7 @@ void indices_on_host(KernelContext& c, int64_t choices, const Tensor& indices) {
   for_each_sample(c, Streams::kSequential, indices.size, 3, draw, is_of_one_word(choices) ? 1 : 2);
 }
 
-std::span<int64_t> span_of(const Tensor& indices) {
-  return {indices.as<int64_t>(), static_cast<size_t>(indices.size)};
-}
+std::span<int64_t> span_of(const Tensor& indices) { return {indices.as<int64_t>(), static_cast<size_t>(indices.size)}; }
 
 void different_on_host(KernelContext& c, int64_t choices, const Tensor& indices) {
   with_stream(c, [&](auto& stream) { fill_different(stream, choices, span_of(indices)); });

@@ -28,9 +28,8 @@ void launch_integers(int64_t low, uint64_t range, uint64_t key, const Tensor& to
 void draw_integers_cuda(KernelContext& c, int64_t low, uint64_t range, const Tensor& to) {
   if (to.size == 0) return;
   if (c.ticket() != kMtTicket) return launch_integers(low, range, c.ticket(), to);
-  draw_on_host_later(c, {}, {&to, 1}, [low, range](KernelContext& late) {
-    draw_integers(late, low, range, late.output(0));
-  });
+  draw_on_host_later(c, {}, {&to, 1},
+                     [low, range](KernelContext& late) { draw_integers(late, low, range, late.output(0)); });
 }
 
 void draw_indices_cuda(KernelContext& c, int64_t choices, const Tensor& to) {
@@ -44,7 +43,8 @@ void draw_order_cuda(KernelContext& c, const Tensor& to) {
 }
 
 void draw_different_cuda(KernelContext& c, int64_t choices, const Tensor& to) {
-  draw_on_host_later(c, {}, {&to, 1}, [choices](KernelContext& late) { draw_different(late, choices, late.output(0)); });
+  draw_on_host_later(c, {}, {&to, 1},
+                     [choices](KernelContext& late) { draw_different(late, choices, late.output(0)); });
 }
 
 void draw_candidates_cuda(KernelContext& c, int64_t range_max) {
@@ -70,9 +70,8 @@ template <class Look>
 void look_at_weights(KernelContext& c, const Tensor& weights, Look look) {
   auto* const found = c.workspace<FoundWeights>(1);
   const device::WeightCheckArguments arguments{weights.data, found, weights.size};
-  launch_cuda(
-      {kIntegerHeader, fmt::format("check_weights<{}>", element_name(weights.dtype)), "WeightCheckArguments"},
-      {1, device::kWeightThreads}, arguments);
+  launch_cuda({kIntegerHeader, fmt::format("check_weights<{}>", element_name(weights.dtype)), "WeightCheckArguments"},
+              {1, device::kWeightThreads}, arguments);
   read_on_host(found, sizeof *found, [look](const void* bytes) { look(*static_cast<const FoundWeights*>(bytes)); });
 }
 
@@ -152,9 +151,8 @@ void count_categories_cuda(KernelContext& c, int64_t n) {
   });
   fill(c, to, int64_t{0});
   if (n == 0) return;
-  const device::TrialArguments arguments{sums,   static_cast<unsigned long long*>(to.data),
-                                         to.size / p.size, n,
-                                         p.size, c.ticket()};
+  const device::TrialArguments arguments{
+      sums, static_cast<unsigned long long*>(to.data), to.size / p.size, n, p.size, c.ticket()};
   launch_cuda({kIntegerHeader, "count_categories", "TrialArguments"}, grid_of(arguments.samples * n), arguments);
 }
 
@@ -166,10 +164,10 @@ void category_gradients_cuda(KernelContext& c) {
   raise_outside(c, {drawn, IndexMode::kRaiseNegative, last_axis(p)}, length);
   const device::CategoryGradientArguments arguments{
       head.data, p.data, drawn.data, to.data, p.size, head.size / (p.size / length), length};
-  launch_cuda({kIntegerHeader,
-               fmt::format("category_gradients<{}, {}>", element_name(p.dtype), element_name(drawn.dtype)),
-               "CategoryGradientArguments"},
-              grid_of(p.size), arguments);
+  launch_cuda(
+      {kIntegerHeader, fmt::format("category_gradients<{}, {}>", element_name(p.dtype), element_name(drawn.dtype)),
+       "CategoryGradientArguments"},
+      grid_of(p.size), arguments);
 }
 
 }  // namespace

@@ -141,20 +141,19 @@ OpDef grid_generator() {
 
 OpDef grid_gradient() {
   using A = GridAttrs;
-  return general<A>(
-      {.name = "_backward_GridGenerator",
-       .doc = "The gradient of what a grid was made of.",
-       .inputs = {"gradient"},
-       .infer = infer_back,
-       .kernel = [](KernelContext& c, const A& a) { make_grids(c, is_affine(a), true); },
-       // The map is linear but for the elements' own places.
-       .gradient =
-           [](Gradient& g, const A& a) {
-             g.set(0, call(is_affine(a) ? find_op("GridGenerator") : g.op(), g.attrs(), {g.head()}));
-           },
-       .saves_inputs = kNothing,
-       .samples = {{{uniform({2, 2, 3, 4})}, make_attrs(affine_sample())},
-                   {{uniform({2, 2, 3, 4})}, make_attrs(warp_sample())}}});
+  return general<A>({.name = "_backward_GridGenerator",
+                     .doc = "The gradient of what a grid was made of.",
+                     .inputs = {"gradient"},
+                     .infer = infer_back,
+                     .kernel = [](KernelContext& c, const A& a) { make_grids(c, is_affine(a), true); },
+                     // The map is linear but for the elements' own places.
+                     .gradient =
+                         [](Gradient& g, const A& a) {
+                           g.set(0, call(is_affine(a) ? find_op("GridGenerator") : g.op(), g.attrs(), {g.head()}));
+                         },
+                     .saves_inputs = kNothing,
+                     .samples = {{{uniform({2, 2, 3, 4})}, make_attrs(affine_sample())},
+                                 {{uniform({2, 2, 3, 4})}, make_attrs(warp_sample())}}});
 }
 
 }  // namespace

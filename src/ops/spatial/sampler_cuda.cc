@@ -11,11 +11,10 @@ namespace headrace {
 namespace {
 
 template <class Arguments>
-void launch_sampler(const char* function, const char* name, DType dtype, int64_t elements,
-                    const Arguments& arguments) {
-  launch_cuda({"ops/spatial/sampler.cuh",
-               fmt::format("{}<{}, {}>", function, compute_name(dtype), element_name(dtype)), name},
-              grid_of(elements), arguments);
+void launch_sampler(const char* function, const char* name, DType dtype, int64_t elements, const Arguments& arguments) {
+  launch_cuda(
+      {"ops/spatial/sampler.cuh", fmt::format("{}<{}, {}>", function, compute_name(dtype), element_name(dtype)), name},
+      grid_of(elements), arguments);
 }
 
 device::SamplerArguments sampler_arguments(const Tensor& data, const Tensor& grid, const Tensor& to) {
@@ -33,8 +32,7 @@ device::SamplerArguments sampler_arguments(const Tensor& data, const Tensor& gri
 void sample_images_cuda(KernelContext& c) {
   const Tensor& to = c.output(0);
   if (to.size == 0) return;
-  launch_sampler("sample_images", "SamplerArguments", to.dtype, to.size,
-                 sampler_arguments(c.input(0), c.input(1), to));
+  launch_sampler("sample_images", "SamplerArguments", to.dtype, to.size, sampler_arguments(c.input(0), c.input(1), to));
 }
 
 void spread_to_images(KernelContext& c, const device::SamplerArguments& of) {
@@ -44,14 +42,12 @@ void spread_to_images(KernelContext& c, const device::SamplerArguments& of) {
   const Shape shape{of.batch, 4 * of.samples};
   const Strides strides = contiguous_strides(shape);
   const int64_t count = of.batch * 4 * of.samples;
-  const auto integers = [&] {
-    return Tensor{c.workspace<int64_t>(count), DType::kInt64, shape, strides, count};
-  };
+  const auto integers = [&] { return Tensor{c.workspace<int64_t>(count), DType::kInt64, shape, strides, count}; };
   const Tensor places = integers(), sorted = integers(), order = integers();
   void* const weights = c.workspace(static_cast<size_t>(count) * (to.dtype == DType::kFloat64 ? 8 : 4));
-  launch_sampler("shares_of_elements", "SharesArguments", to.dtype, of.batch * of.samples,
-                 device::SharesArguments{of.grid, places.as<int64_t>(), weights, of.batch, of.height, of.width,
-                                         of.samples});
+  launch_sampler(
+      "shares_of_elements", "SharesArguments", to.dtype, of.batch * of.samples,
+      device::SharesArguments{of.grid, places.as<int64_t>(), weights, of.batch, of.height, of.width, of.samples});
   select_first(c, places, {of.batch, 4 * of.samples, 1}, 4 * of.samples, true, &sorted, &order);
   const device::SpreadArguments arguments{.head = head.data,
                                           .places = sorted.as<int64_t>(),
