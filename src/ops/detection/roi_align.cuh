@@ -72,7 +72,9 @@ inline bool measure(const MeasureArguments& a, const Compute* region, Measured<C
 // By one block.
 template <class Compute, class T>
 inline void measure_regions(const MeasureArguments& a) {
-  const auto number = [&](int64_t r, int k) { return numeric_cast<Compute>(static_cast<const T*>(a.regions)[5 * r + k]); };
+  const auto number = [&](int64_t r, int k) {
+    return numeric_cast<Compute>(static_cast<const T*>(a.regions)[5 * r + k]);
+  };
   int64_t first = a.count;
   for (int64_t r = threadIdx.x; r < a.count; r += kBlockThreads) {
     Compute region[5];

@@ -21,7 +21,8 @@ inline Words words_of(uint64_t key, int64_t element, int64_t block) {
 // Those of one element, the first `skipped` left out. Block 0 belongs to bulk fills.
 class WordStream {
  public:
-  WordStream(uint64_t key, int64_t element, int64_t skipped = 0) : key_(key), element_(element), block_(1 + skipped / 4) {
+  WordStream(uint64_t key, int64_t element, int64_t skipped = 0)
+      : key_(key), element_(element), block_(1 + skipped / 4) {
     for (int64_t k = 0; k < skipped % 4; ++k) (*this)();
   }
 
