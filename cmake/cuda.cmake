@@ -19,9 +19,15 @@ set(cuda_device_headers
   op/formula/special_functions.h
   ops/detection/box_overlap.h
   ops/detection/region_places.h
+  ops/detection/region_taps.h
   ops/random/philox_rounds.h
+  ops/random/samplers.h
+  ops/nn/hinge.h
   ops/shape/border.h
-  ops/sort/key_of.h)
+  ops/sort/key_of.h
+  ops/reduce/closeness.h
+  ops/spatial/bilinear.h
+  ops/spatial/grid_places.h)
 set(cuda_standard_headers bit cmath cstddef cstdint limits numbers numeric string_view type_traits)
 set(device_header_table)
 foreach(header IN LISTS cuda_device_headers)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "backend/cuda/compiler.h"
 #include "backend/cuda/cuda_device.h"
@@ -95,6 +96,14 @@ const void* copy_to_device(KernelContext& context, std::span<const std::byte> by
   void* const there = context.workspace(bytes.size());
   current_cuda_stream().copy({current_device(), there}, {{DeviceType::kCpuPinned, 0}, pinned->data()}, bytes.size());
   return there;
+}
+
+void read_on_host(const void* there, size_t bytes, std::function<void(const void* bytes)> use) {
+  const auto here = std::make_shared<const PinnedBlock>(bytes);
+  current_work()->hold(here);
+  const Device gpu = current_device();
+  current_cuda_stream().copy({{DeviceType::kCpuPinned, 0}, here->data()}, {gpu, const_cast<void*>(there)}, bytes);
+  run_on_device({}, [here, use = std::move(use)] { use(here->data()); });
 }
 
 std::string source_of(const CudaKernel& kernel) {

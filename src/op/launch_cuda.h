@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -103,6 +104,10 @@ class LaunchScratch {
 // A copy of what the host has, in workspace of the work that is being launched, for kernels that are launched next.
 // Null of nothing.
 const void* copy_to_device(KernelContext& context, std::span<const std::byte> bytes);
+
+// Calls use(bytes) on a thread of the host when the stream has come here, with what lies at `there` on the device by
+// then. What it raises fails the work.
+void read_on_host(const void* there, size_t bytes, std::function<void(const void* bytes)> use);
 
 // What kernels call elements of a dtype.
 std::string element_name(DType dtype);

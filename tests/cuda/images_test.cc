@@ -213,5 +213,11 @@ TEST(CudaKernelsSlow, SumsOfNeighbouringChannels) {
       });
 }
 
+TEST(CudaImagesSlow, BytesBecomeTensors) {
+  for (const Shape& shape : {Shape{31, 17, 3}, Shape{2, 5, 7, 1}, Shape{0, 4, 4, 3}})
+    expect_as_on_host({cast_to(varied(shape, DType::kInt32, 40), DType::kUint8)},
+                      [](const std::vector<NDArray>& in) { return call("_image_to_tensor", {in[0]}); });
+}
+
 }  // namespace
 }  // namespace headrace

@@ -57,6 +57,13 @@ struct Plus {
   }
 };
 
+struct Lesser {
+  template <class T>
+  T operator()(T a, T b) const {
+    return b < a ? b : a;
+  }
+};
+
 // NaN before all numbers.
 struct Larger {
   template <class T>

@@ -248,8 +248,8 @@ void convolve_by_products(KernelContext& context, const ConvolutionProblem& p) {
 }
 
 void add_convolution_cuda(KernelTable& table) {
-  table.set_own_kernels(
-      {"Convolution", "_fused_convolution", "Deconvolution", "_backward_Convolution", "_convolution_weight_gradient"});
+  table.set_own_kernels({"Convolution", "_fused_convolution", "Deconvolution", "_transposed_convolution",
+                         "_backward_Convolution", "_convolution_weight_gradient"});
 }
 
 }  // namespace headrace

@@ -10,9 +10,14 @@ namespace headrace {
 
 // Every element of `output` is `value`, cast as astype would.
 extern const KernelPartOf<void(KernelContext& context, const Tensor& output, const Number& value)> fill;
-// Element i is values(i), cast. T is double or int64_t.
+// Element i is values(i), cast, which are computed on the host.
 template <class T>
-void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, T* values)> values);
+using ValuesOf = FunctionRef<void(int64_t first, int64_t count, T* values)>;
+extern const KernelPartOf<void(KernelContext& context, const Tensor& output, ValuesOf<double> values)> fill_doubles;
+extern const KernelPartOf<void(KernelContext& context, const Tensor& output, ValuesOf<int64_t> values)> fill_integers;
+// The same in memory of the host. T is double or int64_t.
+template <class T>
+void fill_with(const Tensor& output, ValuesOf<T> values);
 // Element i is start + step * (i / repeat), cast: of integers, which wrap, or of doubles. Both are of one kind.
 struct Progression {
   Number start, step;
@@ -23,7 +28,7 @@ extern const KernelPartOf<void(KernelContext& context, const Tensor& output, con
 // Zeros, with ones on diagonal `k` of a matrix: k > 0 above the main one.
 void fill_eye(KernelContext& context, const Tensor& output, int64_t k);
 // Grid of indices: output[d] holds the position along axis d.
-void fill_indices(const Tensor& output);
+void fill_indices(KernelContext& context, const Tensor& output);
 // Copies the triangle on and below diagonal `k` (lower) or on and above it; the rest is zero. Leading axes are a batch.
 // A vector is every row of a square matrix.
 extern const KernelPartOf<void(KernelContext& context, const Tensor& input, const Tensor& output, int64_t k,

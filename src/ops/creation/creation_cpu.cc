@@ -38,7 +38,7 @@ void fill_on_host(KernelContext&, const Tensor& output, const Number& value) {
 const decltype(fill) fill{"fill", fill_on_host};
 
 template <class T>
-void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, T* values)> values) {
+void fill_with(const Tensor& output, ValuesOf<T> values) {
   constexpr ComputeType kType = std::is_same_v<T, double> ? ComputeType::kFloat64 : ComputeType::kInt64;
   Store store = store_function(kType, output.dtype);
   auto* bytes = output.as<unsigned char>();
@@ -54,8 +54,20 @@ void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t cou
                });
 }
 
-template void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, double* values)> values);
-template void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, int64_t* values)> values);
+template void fill_with(const Tensor& output, ValuesOf<double> values);
+template void fill_with(const Tensor& output, ValuesOf<int64_t> values);
+
+namespace {
+
+template <class T>
+void fill_with_on_host(KernelContext&, const Tensor& output, ValuesOf<T> values) {
+  fill_with(output, values);
+}
+
+}  // namespace
+
+const decltype(fill_doubles) fill_doubles{"fill_doubles", fill_with_on_host<double>};
+const decltype(fill_integers) fill_integers{"fill_integers", fill_with_on_host<int64_t>};
 
 namespace {
 
@@ -93,7 +105,7 @@ void fill_eye(KernelContext& c, const Tensor& output, int64_t k) {
                 {columns + 1}, value.data, {0}, {count}, output.dtype);
 }
 
-void fill_indices(const Tensor& output) {
+void fill_indices(KernelContext& c, const Tensor& output) {
   if (output.size == 0) return;
   int64_t grid = output.size / output.shape[0], inner = grid;
   size_t item = item_size(output.dtype);
@@ -104,7 +116,7 @@ void fill_indices(const Tensor& output) {
     Strides strides{1};
     Tensor part{output.as<unsigned char>() + static_cast<size_t>(axis * grid) * item, output.dtype, shape, strides,
                 grid};
-    fill_with<int64_t>(part, [&](int64_t first, int64_t count, int64_t* values) {
+    fill_integers(c, part, [&](int64_t first, int64_t count, int64_t* values) {
       for (int64_t i = 0; i < count; ++i) values[i] = (first + i) / inner % extent;
     });
   }

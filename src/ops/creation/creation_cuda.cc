@@ -2,7 +2,10 @@
 
 #include <bit>
 #include <cstring>
+#include <memory>
 
+#include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/pinned_memory.h"
 #include "base/dtype_dispatch.h"
 #include "op/formula/numeric_cast.h"
 #include "op/kernel_table.h"
@@ -52,10 +55,24 @@ void copy_triangle_cuda(KernelContext&, const Tensor& input, const Tensor& outpu
               grid_of(output.size), arguments);
 }
 
+// They are computed while the work is launched, and copied when the stream has come to it.
+template <class T>
+void fill_with_cuda(KernelContext&, const Tensor& output, ValuesOf<T> values) {
+  if (output.size == 0) return;
+  const size_t bytes = static_cast<size_t>(output.size) * item_size(output.dtype);
+  const auto here = std::make_shared<const PinnedBlock>(bytes);
+  current_work()->hold(here);
+  fill_with(Tensor{here->data(), output.dtype, output.shape, output.strides, output.size}, values);
+  const Device gpu = current_device();
+  current_cuda_stream().copy({gpu, output.data}, {{DeviceType::kCpuPinned, 0}, here->data()}, bytes);
+}
+
 }  // namespace
 
 void add_creation_cuda(KernelTable& table) {
   table.set_part(fill, fill_cuda);
+  table.set_part(fill_doubles, fill_with_cuda<double>);
+  table.set_part(fill_integers, fill_with_cuda<int64_t>);
   table.set_part(fill_progression, fill_progression_cuda);
   table.set_part(copy_triangle, copy_triangle_cuda);
   table.set_own_kernels({"_zeros",        "_ones",         "_full",       "_nd_full",
@@ -63,6 +80,8 @@ void add_creation_cuda(KernelTable& table) {
                          "_npi_full",     "_np_empty",     "_npi_arange", "_contrib_arange_like",
                          "_linspace",     "_npi_linspace", "_eye",        "_npi_eye",
                          "_npi_identity", "_np_identity",  "_npi_tril",   "_npi_triu"});
+  table.set_own_kernels({"_npi_logspace", "_npi_indices", "_npi_hanning", "_npi_hamming", "_npi_blackman",
+                         "shape_array", "size_array", "_contrib_index_array", "_npi_diag_indices_from"});
   // Copies into what is filled first.
   table.set_own_kernels({"_basic_index_scatter", "_diagonal_scatter"});
 }

@@ -124,7 +124,7 @@ OpDef indices() {
                            for (int64_t extent : a.dimensions) shape.push_back(extent);
                            infer_made(infer, shape, a.dtype, a.ctx);
                          },
-                     .kernel = [](KernelContext& c, const A&) { fill_indices(c.output(0)); },
+                     .kernel = [](KernelContext& c, const A&) { fill_indices(c, c.output(0)); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.dimensions = {2, 3}}))}});
 }
@@ -193,7 +193,7 @@ OpDef window(const std::string& word, const char* doc, double a0, double a1, dou
        .infer = [](Infer& infer, const A& a) { infer_made(infer, {std::max<int64_t>(a.M, 0)}, a.dtype, a.ctx); },
        .kernel =
            [=](KernelContext& c, const A& a) {
-             fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
+             fill_doubles(c, c.output(0), [&](int64_t first, int64_t count, double* values) {
                for (int64_t i = 0; i < count; ++i) {
                  double at = static_cast<double>(1 - a.M + 2 * (first + i));
                  double t = a.M > 1 ? std::numbers::pi * at / static_cast<double>(a.M - 1) : 0;

@@ -263,7 +263,7 @@ OpDef np_logspace() {
                      .infer = infer_spaced<A>,
                      .kernel =
                          [](KernelContext& c, const A& a) {
-                           fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
+                           fill_doubles(c, c.output(0), [&](int64_t first, int64_t count, double* values) {
                              spaced(a, first, count, values);
                              for (int64_t i = 0; i < count; ++i) values[i] = std::pow(a.base, values[i]);
                            });

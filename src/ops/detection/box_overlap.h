@@ -64,6 +64,14 @@ inline Side<T> side_of(const T* corners) {
   return {(corners[0] + corners[2]) / 2, corners[2] - corners[0]};
 }
 
+// Of the axis of the first and third of four numbers, as MXNet computes it where boxes become what networks learn.
+template <class T>
+inline Side<T> side_by_format(const T* box, BoxFormat format) {
+  if (format == BoxFormat::kCenter) return {box[0], box[2]};
+  const T size = box[2] - box[0];
+  return {box[0] + size * T{0.5}, size};
+}
+
 // What networks learn of a box: how far it is from an anchor, in the anchor's sizes, and the logarithm of how much
 // larger it is.
 template <class T>
@@ -75,6 +83,18 @@ inline Side<T> relative(const Side<T>& box, const Side<T>& anchor) {
 template <class T>
 inline Side<T> absolute(const Side<T>& learned, const Side<T>& anchor) {
   return {learned.place * anchor.size + anchor.place, std::exp(learned.size) * anchor.size};
+}
+
+// Of the axis of the first and third number: what box_decode makes of x and an anchor. A `clip` that is positive bounds
+// the logarithm of the size.
+template <class T>
+inline void decode_side(const T* x, const T* anchor, BoxFormat format, T place_factor, T size_factor, double clip,
+                        T* out) {
+  T grown = x[2] * size_factor;
+  if (clip > 0 && static_cast<T>(clip) < grown) grown = static_cast<T>(clip);
+  const Side<T> box = absolute<T>({x[0] * place_factor, grown}, side_by_format(anchor, format));
+  out[0] = box.place - box.size * T{0.5};
+  out[2] = box.place + box.size * T{0.5};
 }
 
 }  // namespace headrace

@@ -1,11 +1,11 @@
 // Boxes as what networks learn: their places and sizes relative to anchors.
+#include "ops/detection/coding.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "op/expect.h"
-#include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/detection/boxes.h"
 
@@ -30,14 +30,6 @@ void infer_encode(Infer& i, const NoAttrs&) {
   i.cost(100 + 10.0 * static_cast<double>(i.size(2)));
 }
 
-// Of the axis of the first and third of four numbers, as MXNet computes it here.
-template <class T>
-Side<T> axis_of(const T* box, BoxFormat format) {
-  if (format == BoxFormat::kCenter) return {box[0], box[2]};
-  const T size = box[2] - box[0];
-  return {box[0] + size * T{0.5}, size};
-}
-
 template <class T>
 void encode(KernelContext& c) {
   const Shape& shape = c.input(2).shape;
@@ -47,21 +39,23 @@ void encode(KernelContext& c) {
   RealResult<T> targets(c.output(0), 0), masks(c.output(1), 0);
   for (int64_t i = 0; i < shape[0] * boxes; ++i) {
     if (!(samples[i] > T{0.5})) continue;
-    check(matches[i] >= 0 && matches[i] < static_cast<T>(count), ErrorKind::kIndex,
-          "{}: a sample is matched with box {}, but there are {} boxes", c.name(), static_cast<double>(matches[i]),
-          count);
+    if (!(matches[i] >= 0 && matches[i] < static_cast<T>(count))) fail_match(c.name(), matches[i], count);
     const T* ref = refs.at((i / boxes * count + static_cast<int64_t>(matches[i])) * 4);
     const T* anchor = anchors.at(4 * i);
     std::fill_n(masks.at(4 * i), 4, T{1});
     for (int axis : {0, 1}) {
       const Side<T> learned =
-          relative(axis_of(ref + axis, BoxFormat::kCorner), axis_of(anchor + axis, BoxFormat::kCorner));
+          relative(side_by_format(ref + axis, BoxFormat::kCorner), side_by_format(anchor + axis, BoxFormat::kCorner));
       targets[4 * i + axis] = (learned.place - means[axis]) / stds[axis];
       targets[4 * i + axis + 2] = (learned.size - means[axis + 2]) / stds[axis + 2];
     }
   }
   targets.store();
   masks.store();
+}
+
+void encode_on_host(KernelContext& c) {
+  with_real(c.output(0).dtype, [&]<class T>() { encode<T>(c); });
 }
 
 OpDef box_encode() {
@@ -78,35 +72,12 @@ OpDef box_encode() {
        .inputs = {"samples", "matches", "anchors", "refs", "means", "stds"},
        .outputs = 2,
        .infer = infer_encode,
-       .kernel = [](KernelContext& c,
-                    const NoAttrs&) { with_real(c.output(0).dtype, [&]<class T>() { encode<T>(c); }); },
+       .kernel = [](KernelContext& c, const NoAttrs&) { encode_boxes(c); },
        .zero_gradient = true,
        .own_gradient = true,
        .saves_inputs = kNothing,
        .samples = {Sample({uniform({1, 3}, 0, 1), uniform({1, 3}, 0, 2), uniform({1, 3, 4}, 0, 1),
                            uniform({1, 2, 4}, 0, 1), uniform({4}), uniform({4}, 1, 2)})}});
-}
-
-struct DecodeAttrs {
-  double std0 = 1, std1 = 1, std2 = 1, std3 = 1, clip = -1;
-  std::string format = "center";
-  static constexpr auto kFields =
-      fields(field(&DecodeAttrs::std0, "std0", "Factor of the first number."),
-             field(&DecodeAttrs::std1, "std1", "Factor of the second number."),
-             field(&DecodeAttrs::std2, "std2", "Factor of the third number."),
-             field(&DecodeAttrs::std3, "std3", "Factor of the fourth number."),
-             field(&DecodeAttrs::clip, "clip", "Largest logarithm of a size; not positive: any."),
-             field(&DecodeAttrs::format, "format", kBoxFormatDoc).one_of("corner|center"));
-};
-
-// Of one axis: where the box is and half of its size.
-template <class T>
-void decode_axis(const T* x, const T* anchor, const DecodeAttrs& a, T place_factor, T size_factor, T* out) {
-  T grown = x[2] * size_factor;
-  if (a.clip > 0) grown = std::min(grown, static_cast<T>(a.clip));
-  const Side<T> box = absolute<T>({x[0] * place_factor, grown}, axis_of(anchor, box_format(a.format)));
-  out[0] = box.place - box.size * T{0.5};
-  out[2] = box.place + box.size * T{0.5};
 }
 
 template <class T>
@@ -118,11 +89,19 @@ void decode(KernelContext& c, const DecodeAttrs& a) {
                [&](int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
                    const T *x = data.at(4 * i), *anchor = anchors.at(i % boxes * 4);
-                   decode_axis(x, anchor, a, static_cast<T>(a.std0), static_cast<T>(a.std2), out.at(4 * i));
-                   decode_axis(x + 1, anchor + 1, a, static_cast<T>(a.std1), static_cast<T>(a.std3), out.at(4 * i + 1));
+                   const auto decode_axis = [&](int axis, double place_factor, double size_factor) {
+                     decode_side(x + axis, anchor + axis, box_format(a.format), static_cast<T>(place_factor),
+                                 static_cast<T>(size_factor), a.clip, out.at(4 * i + axis));
+                   };
+                   decode_axis(0, a.std0, a.std2);
+                   decode_axis(1, a.std1, a.std3);
                  }
                });
   out.store();
+}
+
+void decode_on_host(KernelContext& c, const DecodeAttrs& a) {
+  with_real(c.output(0).dtype, [&]<class T>() { decode<T>(c, a); });
 }
 
 OpDef box_decode() {
@@ -142,8 +121,7 @@ OpDef box_decode() {
              i.output(i.shape(0), i.dtype(0));
              i.cost(100 + 5.0 * static_cast<double>(i.size(0)));
            },
-       .kernel = [](KernelContext& c,
-                    const DecodeAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { decode<T>(c, a); }); },
+       .kernel = [](KernelContext& c, const DecodeAttrs& a) { decode_boxes(c, a); },
        .zero_gradient = true,
        .own_gradient = true,
        .saves_inputs = kNothing,
@@ -153,6 +131,13 @@ OpDef box_decode() {
 }
 
 }  // namespace
+
+void fail_match(const char* name, double match, int64_t count) {
+  fail(ErrorKind::kIndex, "{}: a sample is matched with box {}, but there are {} boxes", name, match, count);
+}
+
+const decltype(encode_boxes) encode_boxes{"encode_boxes", encode_on_host};
+const decltype(decode_boxes) decode_boxes{"decode_boxes", decode_on_host};
 
 Operators box_coding_operators() { return {box_encode(), box_decode()}; }
 

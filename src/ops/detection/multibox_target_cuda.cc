@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 
-#include "backend/cuda/cuda_stream.h"
-#include "backend/cuda/pinned_memory.h"
 #include "base/check.h"
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
@@ -16,17 +13,13 @@ namespace headrace {
 namespace {
 
 // The work fails when the stream has come to it and a list of labels does not end as it should.
-void raise_wrong_end(KernelContext& c, int64_t* wrong, int64_t images) {
-  const size_t bytes = static_cast<size_t>(images) * sizeof(int64_t);
-  const auto here = std::make_shared<const PinnedBlock>(bytes);
-  current_work()->hold(here);
-  const Device gpu = current_device();
-  current_cuda_stream().copy({{DeviceType::kCpuPinned, 0}, here->data()}, {gpu, wrong}, bytes);
-  run_on_device({}, [here, images, name = std::string(c.name())] {
-    const auto* const found = static_cast<const int64_t*>(here->data());
-    check(std::count(found, found + images, 0) == images, ErrorKind::kRuntime,
-          "{}: a label of class -1 ends the list, so its coordinates must be -1, too", name);
-  });
+void raise_wrong_end(KernelContext& c, const int64_t* wrong, int64_t images) {
+  read_on_host(wrong, static_cast<size_t>(images) * sizeof(int64_t),
+               [images, name = std::string(c.name())](const void* bytes) {
+                 const auto* const found = static_cast<const int64_t*>(bytes);
+                 check(std::count(found, found + images, 0) == images, ErrorKind::kRuntime,
+                       "{}: a label of class -1 ends the list, so its coordinates must be -1, too", name);
+               });
 }
 
 void write_targets_cuda(KernelContext& c, const TargetAttrs& attrs) {

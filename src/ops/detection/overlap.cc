@@ -1,12 +1,12 @@
 // How much boxes overlap, and which rows of scores go with which columns.
+#include "ops/detection/overlap.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "backend/cpu/parallel.h"
 #include "op/expect.h"
-#include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/detection/boxes.h"
 
 namespace headrace {
 namespace {
@@ -48,6 +48,10 @@ void overlaps(KernelContext& c, BoxFormat format) {
   out.store();
 }
 
+void overlaps_on_host(KernelContext& c, BoxFormat format) {
+  with_real(c.output(0).dtype, [&]<class T>() { overlaps<T>(c, format); });
+}
+
 OpDef box_iou() {
   return general<OverlapAttrs>(
       {.name = "_contrib_box_iou",
@@ -57,10 +61,7 @@ OpDef box_iou() {
               "other shapes and for integers.",
        .inputs = {"lhs", "rhs"},
        .infer = infer_overlap,
-       .kernel =
-           [](KernelContext& c, const OverlapAttrs& a) {
-             with_real(c.output(0).dtype, [&]<class T>() { overlaps<T>(c, box_format(a.format)); });
-           },
+       .kernel = [](KernelContext& c, const OverlapAttrs& a) { overlap_boxes(c, box_format(a.format)); },
        .zero_gradient = true,
        .own_gradient = true,
        .saves_inputs = kNothing,
@@ -69,17 +70,6 @@ OpDef box_iou() {
 }
 
 // --- bipartite matching ----------------------------------------------------------------------------------------------
-
-struct MatchingAttrs {
-  bool is_ascend = false;
-  double threshold = 0;
-  int64_t topk = -1;
-  static constexpr auto kFields =
-      fields(field(&MatchingAttrs::is_ascend, "is_ascend", "Whether the smallest scores come first, not the largest."),
-             field(&MatchingAttrs::threshold, "threshold", "Scores up to it (is_ascend: from it on) match nothing.")
-                 .required(),
-             field(&MatchingAttrs::topk, "topk", "Most matches, less one; not positive: no limit."));
-};
 
 // Which column each row has and the other way, -1 for none; the best scores first, of equal ones the first.
 template <class T>
@@ -115,6 +105,10 @@ void match_all(KernelContext& c, const MatchingAttrs& a) {
   of_column.store();
 }
 
+void matches_on_host(KernelContext& c, const MatchingAttrs& a) {
+  with_real(c.input(0).dtype, [&]<class T>() { match_all<T>(c, a); });
+}
+
 OpDef bipartite_matching() {
   return general<MatchingAttrs>(
       {.name = "_contrib_bipartite_matching",
@@ -138,8 +132,7 @@ OpDef bipartite_matching() {
              i.output(shape, i.dtype(0));
              i.cost(100 + 50.0 * static_cast<double>(i.size(0)));
            },
-       .kernel = [](KernelContext& c,
-                    const MatchingAttrs& a) { with_real(c.input(0).dtype, [&]<class T>() { match_all<T>(c, a); }); },
+       .kernel = [](KernelContext& c, const MatchingAttrs& a) { match_scores(c, a); },
        .zero_gradient = true,
        .own_gradient = true,
        .saves_inputs = kNothing,
@@ -148,6 +141,9 @@ OpDef bipartite_matching() {
 }
 
 }  // namespace
+
+const decltype(overlap_boxes) overlap_boxes{"overlap_boxes", overlaps_on_host};
+const decltype(match_scores) match_scores{"match_scores", matches_on_host};
 
 Operators overlap_operators() { return {box_iou(), bipartite_matching()}; }
 

@@ -1,30 +1,14 @@
 // ROIAlign: means of samples between the elements of an image, in each cell of a grid over each region.
+#include "ops/detection/roi_align.h"
 
 #include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/detection/taps.h"
+#include "ops/detection/regions.h"
 
 namespace headrace {
 namespace {
-
-struct AlignAttrs {
-  Shape pooled_size;
-  double spatial_scale = 1;
-  int64_t sample_ratio = -1;
-  bool position_sensitive = false, aligned = false;
-  Shape shape = {};  // of images, for the gradient
-  static constexpr auto kFields = fields(
-      field(&AlignAttrs::pooled_size, "pooled_size", "Rows and columns of the grid.").required(),
-      field(&AlignAttrs::spatial_scale, "spatial_scale", "What coordinates are multiplied with.").required(),
-      field(&AlignAttrs::sample_ratio, "sample_ratio",
-            "Samples of a cell along each axis; not positive: one per element."),
-      field(&AlignAttrs::position_sensitive, "position_sensitive", "Whether each cell has channels of its own."),
-      field(&AlignAttrs::aligned, "aligned", "Whether coordinates are of pixels' corners, not of their centers."),
-      field(&AlignAttrs::shape, "shape", "Of the gradient: the shape of data.").of_files());
-};
 
 Shape aligned_shape(const Infer& i, const Shape& data, int64_t regions, const AlignAttrs& a) {
   const int64_t cells = multiply_extents(a.pooled_size[0], a.pooled_size[1], i.name());
@@ -38,36 +22,6 @@ void infer_align(Infer& i, const AlignAttrs& a) {
   const Shape result = aligned_shape(i, i.shape(0), i.shape(1)[0], a);
   i.output(result, i.dtype(0));
   i.cost(1000 + 20.0 * static_cast<double>(element_count(result)));
-}
-
-// What the samples of all regions are, for align_regions and spread_regions.
-template <class T>
-auto aligned_taps(KernelContext& c, const AlignAttrs& a) {
-  return [&c, &a, regions = Reals<T>(c.input(1))](const RegionShapes& s, int64_t r) -> Taps<T> {
-    const T* region = regions.at(5 * r);
-    const int64_t image = image_of_region(region[0] < 0 ? T{-1} : region[0], s.images);
-    if (image < 0) return {};
-    const T scale = static_cast<T>(a.spatial_scale), shift = a.aligned ? T{0.5} : T{0};
-    Reach<T> reach;
-    for (int axis : {0, 1}) {
-      reach.low[axis] = region[2 - axis] * scale - shift;
-      reach.size[axis] = region[4 - axis] * scale - shift - reach.low[axis];
-      check(reach.size[axis] > 0 || !a.aligned, ErrorKind::kRuntime,
-            "{}: aligned=True needs regions that are not empty", c.name());
-      if (!a.aligned) reach.size[axis] = std::max(reach.size[axis], T{1});
-    }
-    return taps_of(c.name(), s, image, reach, a.sample_ratio, [](T&, T&) {});
-  };
-}
-
-template <class T>
-void align(KernelContext& c, const AlignAttrs& a) {
-  align_regions<T>(c, a.position_sensitive, aligned_taps<T>(c, a));
-}
-
-template <class T>
-void align_back(KernelContext& c, const AlignAttrs& a) {
-  spread_regions<T>(c, a.position_sensitive, aligned_taps<T>(c, a));
 }
 
 std::vector<Sample> samples(Shape shape) {
@@ -92,8 +46,7 @@ OpDef roi_align() {
            "when the result is read, for empty regions with aligned=True.",
        .inputs = {"data", "rois"},
        .infer = infer_align,
-       .kernel = [](KernelContext& c,
-                    const AlignAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { align<T>(c, a); }); },
+       .kernel = [](KernelContext& c, const AlignAttrs& a) { align_rois(c, a); },
        .gradient =
            [](Gradient& g, const AlignAttrs& a) {
              static const OpDef& op = find_op("_backward_ROIAlign");
@@ -108,30 +61,28 @@ OpDef roi_align() {
 }
 
 OpDef roi_align_gradient() {
-  OpDef op = general<AlignAttrs>(
-      {.name = "_backward_ROIAlign",
-       .doc = "The gradient of the images of ROIAlign.",
-       .inputs = {"gradient", "rois"},
-       .infer =
-           [](Infer& i, const AlignAttrs& a) {
-             expect_extents(i, a.shape);
-             i.require(a.shape.size() == 4, ErrorKind::kRuntime, "shape must be that of images, got {}",
-                       to_string(a.shape));
-             expect_regions(i, a.pooled_size);
-             expect_shape(i, 0, aligned_shape(i, a.shape, i.shape(1)[0], a));
-             i.output(a.shape, i.dtype(0));
-             i.cost(1000 + 20.0 * static_cast<double>(i.size(0)));
-           },
-       .kernel = [](KernelContext& c,
-                    const AlignAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { align_back<T>(c, a); }); },
-       .gradient =
-           [](Gradient& g, const AlignAttrs&) {
-             static const OpDef& forward = find_op("_contrib_ROIAlign");
-             if (g.wants(0)) g.set(0, call(forward, g.attrs(), {g.head(), g.input(1)}));
-             if (g.wants(1)) g.set(1, zeros_like(g.input(1)));
-           },
-       .own_gradient = true,
-       .saves_inputs = 0b10});
+  OpDef op = general<AlignAttrs>({.name = "_backward_ROIAlign",
+                                  .doc = "The gradient of the images of ROIAlign.",
+                                  .inputs = {"gradient", "rois"},
+                                  .infer =
+                                      [](Infer& i, const AlignAttrs& a) {
+                                        expect_extents(i, a.shape);
+                                        i.require(a.shape.size() == 4, ErrorKind::kRuntime,
+                                                  "shape must be that of images, got {}", to_string(a.shape));
+                                        expect_regions(i, a.pooled_size);
+                                        expect_shape(i, 0, aligned_shape(i, a.shape, i.shape(1)[0], a));
+                                        i.output(a.shape, i.dtype(0));
+                                        i.cost(1000 + 20.0 * static_cast<double>(i.size(0)));
+                                      },
+                                  .kernel = [](KernelContext& c, const AlignAttrs& a) { spread_rois(c, a); },
+                                  .gradient =
+                                      [](Gradient& g, const AlignAttrs&) {
+                                        static const OpDef& forward = find_op("_contrib_ROIAlign");
+                                        if (g.wants(0)) g.set(0, call(forward, g.attrs(), {g.head(), g.input(1)}));
+                                        if (g.wants(1)) g.set(1, zeros_like(g.input(1)));
+                                      },
+                                  .own_gradient = true,
+                                  .saves_inputs = 0b10});
   op.samples = {Sample({uniform({3, 4, 2, 2}), uniform({3, 5}, 0, 2)},
                        make_attrs(AlignAttrs{.pooled_size = {2, 2}, .shape = {2, 4, 5, 6}}))};
   return op;

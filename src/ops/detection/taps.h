@@ -1,42 +1,17 @@
 // Samples between the elements of images, in the cells of a grid over each region. Pure functions; any thread.
 #pragma once
 
-#include <utility>
+#include <array>
 #include <vector>
 
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "op/kernel.h"
 #include "ops/detection/boxes.h"
+#include "ops/detection/region_taps.h"
 #include "ops/detection/regions.h"
 
 namespace headrace {
-
-// A sample between four elements of a plane.
-template <class T>
-struct Tap {
-  int64_t places[4] = {0, 0, 0, 0};
-  T weights[4] = {0, 0, 0, 0};
-};
-
-// Far outside of the plane it has no weights.
-template <class T>
-Tap<T> tap_at(T y, T x, int64_t height, int64_t width) {
-  if (!(y >= -1 && y <= static_cast<T>(height) && x >= -1 && x <= static_cast<T>(width))) return {};
-  const auto between = [](T& at, int64_t extent) {
-    at = std::max(at, T{0});
-    auto low = static_cast<int64_t>(at);
-    if (low < extent - 1) return std::pair{low, low + 1};
-    low = extent - 1;
-    at = static_cast<T>(low);
-    return std::pair{low, low};
-  };
-  const auto [top, bottom] = between(y, height);
-  const auto [left, right] = between(x, width);
-  const T down = y - static_cast<T>(top), across = x - static_cast<T>(left), up = 1 - down, back = 1 - across;
-  return {{top * width + left, top * width + right, bottom * width + left, bottom * width + right},
-          {up * back, up * across, down * back, down * across}};
-}
 
 // All samples of a region, cell by cell; none: the region is in no image.
 template <class T>
@@ -64,13 +39,21 @@ struct Taps {
   }
 };
 
-// A region's rows and columns: where they begin and how far they reach.
+// Of a cell along each axis. Raises ValueError for more than kMostSamples.
 template <class T>
-struct Reach {
-  T low[2], size[2];
-};
-
-constexpr double kMostSamples = 1 << 22;  // of a region: more has no sense, and no end
+std::array<int64_t, 2> samples_of(const char* name, const Reach<T>& reach, const std::array<int64_t, 2>& cells,
+                                  int64_t ratio) {
+  std::array<int64_t, 2> samples;
+  for (size_t axis : {0, 1}) {
+    const double wanted = wanted_samples(reach.size[axis], cells[axis], ratio);
+    check(wanted <= kMostSamples, ErrorKind::kValue, "{}: a region of {} elements along an axis takes too many samples",
+          name, static_cast<double>(reach.size[axis]));
+    samples[axis] = static_cast<int64_t>(std::max(wanted, 0.0));  // of a region turned inside out: none
+  }
+  check(static_cast<double>(samples[0] * samples[1]) * static_cast<double>(cells[0] * cells[1]) <= kMostSamples,
+        ErrorKind::kValue, "{}: a region takes more than {} samples", name, kMostSamples);
+  return samples;
+}
 
 // `ratio` samples of a cell along each axis, or about one per element where it is not positive. `turn` moves a sample
 // (y, x) to its place in the image.
@@ -78,21 +61,10 @@ template <class T, class F>
 Taps<T> taps_of(const char* name, const RegionShapes& s, int64_t image, const Reach<T>& reach, int64_t ratio,
                 F&& turn) {
   if (image < 0 || s.height == 0 || s.width == 0) return {};
-  int64_t samples[2];
-  const int64_t cells[2] = {s.grid_height, s.grid_width};
-  for (int axis : {0, 1}) {
-    const double wanted =
-        ratio > 0 ? static_cast<double>(ratio) : std::ceil(reach.size[axis] / static_cast<T>(cells[axis]));
-    check(wanted <= kMostSamples, ErrorKind::kValue, "{}: a region of {} elements along an axis takes too many samples",
-          name, static_cast<double>(reach.size[axis]));
-    samples[axis] = static_cast<int64_t>(std::max(wanted, 0.0));  // of a region turned inside out: none
-  }
-  check(static_cast<double>(samples[0] * samples[1]) * static_cast<double>(s.cells()) <= kMostSamples,
-        ErrorKind::kValue, "{}: a region takes more than {} samples", name, kMostSamples);
-  const auto coordinate = [&](int axis, int64_t cell, int64_t sample) {
-    const T cell_size = reach.size[axis] / static_cast<T>(cells[axis]);
-    return reach.low[axis] + static_cast<T>(cell) * cell_size +
-           (static_cast<T>(sample) + T{0.5}) * cell_size / static_cast<T>(samples[axis]);
+  const std::array<int64_t, 2> cells{s.grid_height, s.grid_width};
+  const std::array<int64_t, 2> samples = samples_of(name, reach, cells, ratio);
+  const auto coordinate = [&](size_t axis, int64_t cell, int64_t sample) {
+    return sample_place(reach.low[axis], reach.size[axis], cells[axis], samples[axis], cell, sample);
   };
   Taps<T> result{.image = image, .of_cell = samples[0] * samples[1]};
   result.taps.reserve(static_cast<size_t>(result.of_cell * s.cells()));

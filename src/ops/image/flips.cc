@@ -1,10 +1,9 @@
 // image.flip_left_right, image.flip_top_bottom, and the same with probability one half.
-#include <cstring>
+#include "ops/image/flips.h"
 
-#include "ndarray/strided_copy.h"
+#include "op/copy_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/image/image_shape.h"
 #include "ops/random/sampling.h"
@@ -36,24 +35,7 @@ void infer_random(Infer& i, const FlipAttrs&) {
   generators().draw(i, Streams::kSequential);
 }
 
-// MXNet's rule for one half: it is turned where a draw of two words is at least that.
-template <Side kSide>
-void flip_at_random(KernelContext& c, const FlipAttrs& a) {
-  const Tensor &from = c.input(0), &to = c.output(0);
-  bool turned = false;
-  with_stream(c, [&](auto& stream) { turned = !(uniform01<double>(stream) < 1 - a.p); });
-  const size_t bytes = static_cast<size_t>(from.size) * item_size(from.dtype);
-  if (bytes == 0) return;
-  if (!turned) {
-    std::memcpy(to.data, from.data, bytes);
-    return;
-  }
-  const size_t axis = axis_of(kSide, from.shape);
-  Strides backwards = from.strides;
-  backwards[axis] = -backwards[axis];
-  const int64_t last = (from.shape[axis] - 1) * from.strides[axis] * static_cast<int64_t>(item_size(from.dtype));
-  strided_copy(to.data, to.strides, from.as<char>() + last, backwards, from.shape, from.dtype);
-}
+void flip_on_host(KernelContext& c, size_t axis, double p) { copy_flipped(c, axis, is_flipped(c, p)); }
 
 template <Side kSide>
 OpDef in_every_call(const std::string& name, const char* doc) {
@@ -68,21 +50,42 @@ OpDef in_every_call(const std::string& name, const char* doc) {
 
 template <Side kSide>
 OpDef at_random(const std::string& name, const char* doc) {
-  return general<FlipAttrs>({.name = "_image_" + name,
-                             .aliases = {"_npx__image_" + name},
-                             .python = {"nd.image." + name, "npx.image." + name},
-                             .doc = doc,
-                             .complete = keep_shape,
-                             .infer = infer_random,
-                             .kernel = flip_at_random<kSide>,
-                             .gradient = [](Gradient& g, const FlipAttrs&) { g.set(0, g.head()); },
-                             .own_gradient = true,
-                             .saves_inputs = kNothing,
-                             .is_random = true,
-                             .samples = {uniform({2, 3, 3}), integers({2, 3, 2, 1}, 0, 255, DType::kUint8)}});
+  return general<FlipAttrs>(
+      {.name = "_image_" + name,
+       .aliases = {"_npx__image_" + name},
+       .python = {"nd.image." + name, "npx.image." + name},
+       .doc = doc,
+       .complete = keep_shape,
+       .infer = infer_random,
+       .kernel = [](KernelContext& c, const FlipAttrs& a) { flip_at_random(c, axis_of(kSide, c.input(0).shape), a.p); },
+       .gradient = [](Gradient& g, const FlipAttrs&) { g.set(0, g.head()); },
+       .own_gradient = true,
+       .saves_inputs = kNothing,
+       .is_random = true,
+       .samples = {uniform({2, 3, 3}), integers({2, 3, 2, 1}, 0, 255, DType::kUint8)}});
 }
 
 }  // namespace
+
+bool is_flipped(const KernelContext& c, double p) {
+  bool flipped = false;
+  with_stream(c, [&](auto& stream) { flipped = !(uniform01<double>(stream) < 1 - p); });
+  return flipped;
+}
+
+void copy_flipped(KernelContext& c, size_t axis, bool flipped) {
+  const Tensor &from = c.input(0), &to = c.output(0);
+  if (from.size == 0) return;
+  const char* first = from.as<char>();
+  Strides strides = from.strides;
+  if (flipped) {
+    first += (from.shape[axis] - 1) * strides[axis] * static_cast<int64_t>(item_size(from.dtype));
+    strides[axis] = -strides[axis];
+  }
+  copy_elements(c, to.data, to.strides, first, strides, from.shape, from.dtype);
+}
+
+const decltype(flip_at_random) flip_at_random{"flip_at_random", flip_on_host};
 
 Operators image_flip_operators() {
   return {

@@ -1,4 +1,5 @@
 // Images as data sets hold them, and as networks take them.
+#include "ops/image/image_operators.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +7,6 @@
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/image/image_shape.h"
@@ -15,7 +15,7 @@ namespace headrace {
 namespace {
 
 // What to_tensor makes of bytes, in one pass.
-void divide_bytes(KernelContext& c, const NoAttrs&) {
+void divide_on_host(KernelContext& c) {
   const Tensor &from = c.input(0), &to = c.output(0);
   const size_t axis = from.shape.size() - 3;
   const int64_t plane = from.shape[axis] * from.shape[axis + 1], channels = from.shape[axis + 2];
@@ -46,7 +46,7 @@ OpDef bytes_to_tensor() {
              i.cost(1000 + static_cast<double>(i.size(0)));
              i.output(shape, DType::kFloat32);
            },
-       .kernel = divide_bytes,
+       .kernel = [](KernelContext& c, const NoAttrs&) { divide_bytes(c); },
        .zero_gradient = true,
        .samples = {integers({2, 3, 3}, 0, 255, DType::kUint8), integers({2, 4, 3, 1}, 0, 255, DType::kUint8)}});
 }
@@ -158,6 +158,8 @@ OpDef fixed_crop() {
 }
 
 }  // namespace
+
+const decltype(divide_bytes) divide_bytes{"divide_bytes", divide_on_host};
 
 Operators image_operators() { return {bytes_to_tensor(), to_tensor(), normalize(), fixed_crop()}; }
 

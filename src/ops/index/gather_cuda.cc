@@ -161,7 +161,7 @@ void add_gather_cuda(KernelTable& table) {
   table.set_part(scatter, scatter_cuda);
   table.set_part(scatter_add, scatter_add_cuda);
   table.set_own_kernels({"gather_nd", "scatter_nd", "_backward_gather_nd", "_scatter_set_nd", "_advanced_index",
-                         "_advanced_index_add", "_advanced_index_put"});
+                         "_advanced_index_add", "_advanced_index_put", "_contrib_index_copy"});
 }
 
 }  // namespace headrace

@@ -103,7 +103,7 @@ inline void find_outside(const CheckArguments& a) {
   int64_t first = a.count;
   for (int64_t k = threadIdx.x; k < a.count && first == a.count; k += kBlockThreads)
     if (value(k) < a.least || value(k) >= a.extent) first = k;
-  first = Group<kBlockThreads>::combined(first, [](int64_t x, int64_t y) { return x < y ? x : y; });
+  first = Group<kBlockThreads>::combined(first, Lesser());
   if (threadIdx.x != 0) return;
   a.found[0] = first < a.count ? first : -1;
   a.found[1] = first < a.count ? value(first) : 0;

@@ -51,6 +51,11 @@ extern const IndexPart put_elements;
 extern const KernelPartOf<void(KernelContext& context, const Tensor& indices, double on, double off, const Tensor& to)>
     mark_positions;
 
+// input: coordinates (dimensions, ...) in an array of this shape; output: flat indices (...). Wraps.
+extern const KernelPartOf<void(KernelContext& context, const Shape& shape)> ravel_places;
+// The way back; the first coordinate takes what is out of range.
+extern const KernelPartOf<void(KernelContext& context, const Shape& shape)> unravel_places;
+
 // to[o, k, :] = from[o, indices[k], :]; element bytes only.
 void gather_slices(const void* from, void* to, const IndexSpace& space, const std::vector<int64_t>& indices,
                    int64_t item_size);

@@ -1,9 +1,5 @@
 #include <fmt/format.h>
 
-#include <memory>
-
-#include "backend/cuda/cuda_stream.h"
-#include "backend/cuda/pinned_memory.h"
 #include "base/check.h"
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
@@ -24,22 +20,17 @@ void raise_outside(KernelContext& c, const Positions& positions, int64_t extent)
   const bool may_raise =
       extent == 0 || positions.mode == IndexMode::kRaise || positions.mode == IndexMode::kRaiseNegative;
   if (positions.indices.size == 0 || !may_raise) return;
-  constexpr size_t kBytes = 2 * sizeof(int64_t);
-  const auto outside = std::make_shared<const PinnedBlock>(kBytes);
-  current_work()->hold(outside);
-  void* const there = c.workspace(kBytes);
+  auto* const outside = c.workspace<int64_t>(2);
   const int64_t least = positions.mode == IndexMode::kRaise ? -extent : 0;
-  const device::CheckArguments arguments{positions.indices.data, static_cast<int64_t*>(there), positions.indices.size,
-                                         least, extent};
+  const device::CheckArguments arguments{positions.indices.data, outside, positions.indices.size, least, extent};
   launch_cuda({kHeader, fmt::format("find_outside<{}>", element_name(positions.indices.dtype)), "CheckArguments"},
               {1, kThreads}, arguments);
-  const Device gpu = current_device();
-  current_cuda_stream().copy({{DeviceType::kCpuPinned, 0}, outside->data()}, {gpu, there}, kBytes);
-  run_on_device({}, [outside, name = std::string(c.name()), axis = positions.axis, extent] {
-    const auto* const found = static_cast<const int64_t*>(outside->data());
-    check(found[0] < 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", name, found[1],
-          axis, extent);
-  });
+  read_on_host(outside, 2 * sizeof(int64_t),
+               [name = std::string(c.name()), axis = positions.axis, extent](const void* bytes) {
+                 const auto* const found = static_cast<const int64_t*>(bytes);
+                 check(found[0] < 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", name,
+                       found[1], axis, extent);
+               });
 }
 
 namespace {

@@ -1,16 +1,16 @@
 // one_hot, index_copy, batch_take and conversions between flat and multi-dimensional indices.
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.h"
-#include "base/dtype_dispatch.h"
-#include "op/formula/numeric_cast.h"
+#include "op/copy_part.h"
 #include "op/formula/transfer.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
+#include "ops/creation/creation.h"
+#include "ops/index/gather.h"
 #include "ops/index/indices.h"
 
 namespace headrace {
@@ -112,12 +112,9 @@ OpDef index_copy() {
        .kernel =
            [](KernelContext& c, const NoAttrs&) {
              const Tensor& to = c.output(0);
-             const auto bytes = static_cast<size_t>(to.size) * item_size(to.dtype);
-             const std::vector<int64_t> rows = read_indices(c.name(), c.input(1), to.shape[0], IndexMode::kRaise, 0);
-             std::memcpy(to.data, c.input(0).data, bytes);
-             const size_t row = rows.empty() ? 0 : bytes / static_cast<size_t>(to.shape[0]);
-             for (size_t k = 0; k < rows.size(); ++k)
-               std::memcpy(to.as<char>() + static_cast<size_t>(rows[k]) * row, c.input(2).as<char>() + k * row, row);
+             const Shape axes{0};
+             copy_elements(c, to.data, to.strides, c.input(0).data, c.input(0).strides, to.shape, to.dtype);
+             scatter(c, {to.shape, axes, {&c.input(1), 1}}, c.input(2).data, to);
            },
        .gradient =
            [](Gradient& g, const NoAttrs&) {
@@ -147,6 +144,30 @@ OpDef batch_take() {
        .samples = {Sample({uniform({3, 2}), integers({3}, 0, 2)})}});
 }
 
+void ravel_on_host(KernelContext& c, const Shape& shape) {
+  const std::vector<int64_t> from = integers_of(c.input(0));
+  const auto n = static_cast<size_t>(c.output(0).size);
+  std::vector<int64_t> to(n, 0);
+  const auto wrapping = [](int64_t value) { return static_cast<uint64_t>(value); };  // for any coordinates
+  for (size_t d = 0; d < shape.size(); ++d)
+    for (size_t i = 0; i < n; ++i)
+      to[i] = static_cast<int64_t>(wrapping(to[i]) * wrapping(shape[d]) + wrapping(from[d * n + i]));
+  store_integers(to, c.output(0));
+}
+
+void unravel_on_host(KernelContext& c, const Shape& shape) {
+  std::vector<int64_t> rest = integers_of(c.input(0));
+  const size_t n = rest.size();
+  std::vector<int64_t> to(n * shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    for (size_t i = 0; i < n; ++i) {
+      to[d * n + i] = d == 0 ? rest[i] : rest[i] % shape[d];
+      if (d > 0) rest[i] /= shape[d];
+    }
+  }
+  store_integers(to, c.output(0));
+}
+
 struct GridAttrs {
   Shape shape;
   static constexpr auto kFields =
@@ -168,17 +189,7 @@ OpDef ravel() {
                        to_string(a.shape), to_string(i.shape(0)));
              i.output(Shape(i.shape(0).begin() + 1, i.shape(0).end()), i.dtype(0));
            },
-       .kernel =
-           [](KernelContext& c, const GridAttrs& a) {
-             const std::vector<int64_t> from = integers_of(c.input(0));
-             const auto n = static_cast<size_t>(c.output(0).size);
-             std::vector<int64_t> to(n, 0);
-             const auto wrapping = [](int64_t value) { return static_cast<uint64_t>(value); };  // for any coordinates
-             for (size_t d = 0; d < a.shape.size(); ++d)
-               for (size_t i = 0; i < n; ++i)
-                 to[i] = static_cast<int64_t>(wrapping(to[i]) * wrapping(a.shape[d]) + wrapping(from[d * n + i]));
-             store_integers(to, c.output(0));
-           },
+       .kernel = [](KernelContext& c, const GridAttrs& a) { ravel_places(c, a.shape); },
        .zero_gradient = true,
        .samples = {Sample({integers({2, 5}, 0, 3)}, make_attrs(GridAttrs{{3, 4}}))}});
 }
@@ -199,19 +210,7 @@ OpDef unravel() {
              result.insert(0, static_cast<int64_t>(a.shape.size()));
              i.output(result, i.dtype(0));
            },
-       .kernel =
-           [](KernelContext& c, const GridAttrs& a) {
-             std::vector<int64_t> rest = integers_of(c.input(0));
-             const size_t n = rest.size();
-             std::vector<int64_t> to(n * a.shape.size());
-             for (size_t d = a.shape.size(); d-- > 0;) {
-               for (size_t i = 0; i < n; ++i) {
-                 to[d * n + i] = d == 0 ? rest[i] : rest[i] % a.shape[d];
-                 if (d > 0) rest[i] /= a.shape[d];
-               }
-             }
-             store_integers(to, c.output(0));
-           },
+       .kernel = [](KernelContext& c, const GridAttrs& a) { unravel_places(c, a.shape); },
        .zero_gradient = true,
        .samples = {Sample({integers({5}, 0, 12, DType::kFloat32)}, make_attrs(GridAttrs{{3, 4}}))}});
 }
@@ -247,12 +246,13 @@ OpDef index_array() {
              Shape axes;
              for (int64_t d = 0; d < (a.axes ? static_cast<int64_t>(a.axes->size()) : ndim); ++d)
                axes.push_back(a.axes ? normalize_axis((*a.axes)[static_cast<size_t>(d)], ndim, c.name()) : d);
-             int64_t* out = c.output(0).as<int64_t>();
-             for (int64_t i = 0; i < c.input(0).size; ++i)
-               for (int64_t axis : axes) {
-                 const auto d = static_cast<size_t>(axis);
-                 *out++ = i / strides[d] % shape[d];
+             const auto width = static_cast<int64_t>(axes.size());
+             fill_integers(c, c.output(0), [&](int64_t first, int64_t count, int64_t* values) {
+               for (int64_t i = first; i < first + count; ++i) {
+                 const auto d = static_cast<size_t>(axes[static_cast<size_t>(i % width)]);
+                 values[i - first] = i / width / strides[d] % shape[d];
                }
+             });
            },
        .zero_gradient = true,
        .saves_inputs = kNothing,
@@ -260,6 +260,9 @@ OpDef index_array() {
 }
 
 }  // namespace
+
+const decltype(ravel_places) ravel_places{"ravel_places", ravel_on_host};
+const decltype(unravel_places) unravel_places{"unravel_places", unravel_on_host};
 
 Operators one_hot_operators() {
   return {one_hot(), fill_element(), index_copy(), batch_take(), ravel(), unravel(), index_array()};

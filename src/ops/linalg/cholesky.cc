@@ -5,6 +5,7 @@
 #include "op/invoke.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/stacks.h"
+#include "ops/linalg/triangles.h"
 
 namespace headrace {
 namespace {
@@ -219,6 +220,10 @@ NDArray factor_gradient(const NDArray& head, const NDArray& other, const Triangu
   return triangle_of(product, a.lower);
 }
 
+void multiply_on_host(KernelContext& c, const TriangularProduct& p) {
+  run_triangular(c, {.transpose = p.transpose, .rightside = p.rightside, .lower = p.lower, .alpha = p.alpha}, false);
+}
+
 OpDef trmm() {
   return general<TriangularAttrs>(
       {.name = "_linalg_trmm",
@@ -230,7 +235,10 @@ op is the transpose with transpose=True. A (..., n, n) and B, of float32 or floa
 two axes; of A, only the triangle that `lower` names is read. Raises MXNetError for other shapes and dtypes.)",
        .inputs = {"A", "B"},
        .infer = infer_triangular,
-       .kernel = [](KernelContext& c, const TriangularAttrs& a) { run_triangular(c, a, false); },
+       .kernel =
+           [](KernelContext& c, const TriangularAttrs& a) {
+             multiply_triangular(c, {a.transpose, a.rightside, a.lower, a.alpha});
+           },
        .gradient =
            [](Gradient& g, const TriangularAttrs& a) {
              if (g.wants(0)) g.set(0, factor_gradient(scaled(g.head(), a.alpha), g.input(1), a));
@@ -274,6 +282,8 @@ Raises MXNetError for other shapes and dtypes.)",
 }
 
 }  // namespace
+
+const decltype(multiply_triangular) multiply_triangular{"multiply_triangular", multiply_on_host};
 
 Operators cholesky_operators() { return {potrf(), np_cholesky(), potri(), trmm(), trsm()}; }
 

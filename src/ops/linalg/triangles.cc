@@ -1,8 +1,9 @@
 // Diagonals and triangles of square matrices as vectors, and back; sums of logarithms of diagonals.
+#include "ops/linalg/triangles.h"
+
 #include <cmath>
 #include <cstring>
 
-#include "base/dtype_dispatch.h"
 #include "op/invoke.h"
 #include "ops/linalg/stacks.h"
 
@@ -47,18 +48,17 @@ int64_t extent_for(const TriangleAttrs& a, int64_t length) {
 
 // Calls visit(index in the vector, index in the matrix) for all elements, in the order of the vector.
 template <class F>
-void for_places(const DiagonalAttrs& a, int64_t n, F&& visit) {
-  const int64_t first = a.offset < 0 ? -a.offset * n : a.offset;
-  for (int64_t i = 0; i < side_of(n, a.offset); ++i) visit(i, first + i * (n + 1));
-}
-// Lower triangles row by row, upper ones column by column.
-template <class F>
-void for_places(const TriangleAttrs& a, int64_t n, F&& visit) {
-  const bool upper = a.offset > 0 || (a.offset == 0 && !a.lower);
-  const int64_t away = std::abs(a.offset);
+void for_places(const MatrixPlaces& places, int64_t n, F&& visit) {
+  const int64_t side = side_of(n, places.offset);
+  if (places.is_diagonal) {
+    const int64_t first = places.offset < 0 ? -places.offset * n : places.offset;
+    for (int64_t i = 0; i < side; ++i) visit(i, first + i * (n + 1));
+    return;
+  }
   int64_t i = 0;
-  for (int64_t line = 0; line < side_of(n, a.offset); ++line)
-    for (int64_t k = 0; k <= line; ++k) visit(i++, upper ? k * n + line + away : (line + away) * n + k);
+  for (int64_t line = 0; line < side; ++line)
+    for (int64_t k = 0; k <= line; ++k)
+      visit(i++, places.is_upper ? k * n + line + places.offset : (line + places.offset) * n + k);
 }
 
 template <class A>
@@ -88,8 +88,12 @@ void infer_make(Infer& i, const A& a) {
   i.output(shape, i.dtype(0));
 }
 
-template <class A>
-void run_extract(KernelContext& c, const A& a) {
+MatrixPlaces places_of(const DiagonalAttrs& a) { return {.is_diagonal = true, .is_upper = false, .offset = a.offset}; }
+MatrixPlaces places_of(const TriangleAttrs& a) {
+  return {.is_diagonal = false, .is_upper = a.offset > 0 || (a.offset == 0 && !a.lower), .offset = std::abs(a.offset)};
+}
+
+void extract_on_host(KernelContext& c, const MatrixPlaces& places) {
   const Tensor &in = c.input(0), &out = c.output(0);
   if (out.size == 0) return;
   const Stack s = stack_of(in.shape);
@@ -98,13 +102,12 @@ void run_extract(KernelContext& c, const A& a) {
     for (int64_t k = begin; k < end; ++k) {
       const T* matrix = in.as<const T>() + k * s.size();
       T* vector = out.as<T>() + k * length;
-      for_places(a, s.rows, [&](int64_t to, int64_t from) { vector[to] = matrix[from]; });
+      for_places(places, s.rows, [&](int64_t to, int64_t from) { vector[to] = matrix[from]; });
     }
   });
 }
 
-template <class A>
-void run_make(KernelContext& c, const A& a) {
+void make_on_host(KernelContext& c, const MatrixPlaces& places) {
   const Tensor &in = c.input(0), &out = c.output(0);
   if (out.size == 0) return;
   const Stack s = stack_of(out.shape);
@@ -114,7 +117,7 @@ void run_make(KernelContext& c, const A& a) {
     for (int64_t k = begin; k < end; ++k) {
       const T* vector = in.as<const T>() + k * length;
       T* matrix = out.as<T>() + k * s.size();
-      for_places(a, s.rows, [&](int64_t from, int64_t to) { matrix[to] = vector[from]; });
+      for_places(places, s.rows, [&](int64_t from, int64_t to) { matrix[to] = vector[from]; });
     }
   });
 }
@@ -129,7 +132,7 @@ OpDef extract(const std::string& part, const char* doc, std::vector<Sample> samp
        .doc = doc,
        .inputs = {"A"},
        .infer = infer_extract<A>,
-       .kernel = run_extract<A>,
+       .kernel = [](KernelContext& c, const A& a) { extract_places(c, places_of(a)); },
        .gradient = [part](Gradient& g,
                           const A&) { g.set(0, call(find_op("_linalg_make" + part), g.attrs(), {g.head()})); },
        .saves_inputs = kNothing,
@@ -145,11 +148,23 @@ OpDef make(const std::string& part, const char* doc, std::vector<Sample> samples
        .doc = doc,
        .inputs = {"A"},
        .infer = infer_make<A>,
-       .kernel = run_make<A>,
+       .kernel = [](KernelContext& c, const A& a) { make_places(c, places_of(a)); },
        .gradient = [part](Gradient& g,
                           const A&) { g.set(0, call(find_op("_linalg_extract" + part), g.attrs(), {g.head()})); },
        .saves_inputs = kNothing,
        .samples = std::move(samples)});
+}
+
+void logs_on_host(KernelContext& c) {
+  const Stack s = stack_of(c.input(0).shape);
+  for_matrices(c, s.count, 30.0 * s.rows, [&]<class T>(int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const T* matrix = c.input(0).as<const T>() + k * s.size();
+      double sum = 0;
+      for (int64_t i = 0; i < s.rows; ++i) sum += std::log(matrix[i * (s.rows + 1)]);
+      c.output(0).as<T>()[k] = static_cast<T>(sum);
+    }
+  });
 }
 
 OpDef sum_log_diag() {
@@ -167,18 +182,7 @@ MXNetError for other shapes and dtypes.)",
                           const Shape batch = batch_shape(i.shape(0));
                           i.output(batch.empty() ? Shape{1} : batch, i.dtype(0));
                         },
-                    .kernel =
-                        [](KernelContext& c, const NoAttrs&) {
-                          const Stack s = stack_of(c.input(0).shape);
-                          for_matrices(c, s.count, 30.0 * s.rows, [&]<class T>(int64_t begin, int64_t end) {
-                            for (int64_t k = begin; k < end; ++k) {
-                              const T* matrix = c.input(0).as<const T>() + k * s.size();
-                              double sum = 0;
-                              for (int64_t i = 0; i < s.rows; ++i) sum += std::log(matrix[i * (s.rows + 1)]);
-                              c.output(0).as<T>()[k] = static_cast<T>(sum);
-                            }
-                          });
-                        },
+                    .kernel = [](KernelContext& c, const NoAttrs&) { sum_logs_of_diagonals(c); },
                     .gradient =
                         [](Gradient& g, const NoAttrs&) {
                           const NDArray& matrices = g.input(0);
@@ -193,6 +197,10 @@ MXNetError for other shapes and dtypes.)",
 }
 
 }  // namespace
+
+const decltype(extract_places) extract_places{"extract_places", extract_on_host};
+const decltype(make_places) make_places{"make_places", make_on_host};
+const decltype(sum_logs_of_diagonals) sum_logs_of_diagonals{"sum_logs_of_diagonals", logs_on_host};
 
 Operators triangle_operators() {
   const auto diagonal = [](int64_t offset) { return make_attrs(DiagonalAttrs{.offset = offset}); };

@@ -14,6 +14,7 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/nn/hinge.h"
 
 namespace headrace {
 namespace {
@@ -282,15 +283,11 @@ struct SvmAttrs {
       field(&SvmAttrs::use_linear, "use_linear", "Whether the loss is the hinge itself rather than its square."));
 };
 
-void svm_backward(KernelContext& c, const SvmAttrs& a) {
-  const AxisSpace space = AxisSpace::along(c.input(0).shape, 1);
+void hinge_on_host(KernelContext& c, const AxisSpace& space, const HingeLoss& loss) {
   for_labelled_rows(c, space, labels_of(c.input(1)), [&]<class T>(const T* x, T* dx, int64_t n, double label) {
-    const T factor = static_cast<T>(a.regularization_coefficient), margin = static_cast<T>(a.margin);
-    for (int64_t i = 0; i < n; ++i) {
-      const T side = static_cast<double>(i) == std::trunc(label) ? T{1} : T{-1}, missing = margin - side * x[i];
-      const T loss_slope = missing > 0 ? (a.use_linear ? T{1} : 2 * missing) : T{0};
-      dx[i] = -side * loss_slope * factor;
-    }
+    for (int64_t i = 0; i < n; ++i)
+      dx[i] = hinge_slope(x[i], static_cast<double>(i) == std::trunc(label), static_cast<T>(loss.margin),
+                          static_cast<T>(loss.factor), loss.is_linear);
   });
 }
 
@@ -341,13 +338,18 @@ OpDef svm_backward_operator() {
                            require_labels(i, 1);
                            i.output(i.shape(0), i.dtype(0));
                          },
-                     .kernel = svm_backward,
+                     .kernel =
+                         [](KernelContext& c, const A& a) {
+                           hinge_gradient(c, AxisSpace::along(c.input(0).shape, 1),
+                                          {a.margin, a.regularization_coefficient, a.use_linear});
+                         },
                      .samples = svm_samples()});
 }
 
 }  // namespace
 
 const decltype(labelled_softmax_gradient) labelled_softmax_gradient{"labelled_softmax_gradient", labelled_on_host};
+const decltype(hinge_gradient) hinge_gradient{"hinge_gradient", hinge_on_host};
 
 Operators output_operators() {
   return {

@@ -15,6 +15,14 @@ struct LabelledArguments {
   int64_t ignores;  // whether rows whose label is `ignored` have no gradient
 };
 
+struct HingeArguments {
+  const void* x;
+  const void* labels;
+  void* dx;
+  int64_t outer, length, inner, is_linear;
+  double margin, factor;
+};
+
 struct CountArguments {
   const void* labels;
   double* counted;
@@ -30,6 +38,7 @@ struct CountArguments {
 
 #include "op/device/grid.cuh"
 #include "op/device/group.cuh"
+#include "ops/nn/hinge.h"
 
 namespace headrace::device {
 
@@ -48,6 +57,18 @@ inline void labelled_gradient(const LabelledArguments& a) {
     Compute dx = (is_label ? y - 1 + smoothing : y - others) * factor;
     if (a.ignores && std::trunc(label) == std::trunc(a.ignored)) dx = 0;
     static_cast<T*>(a.dx)[i] = numeric_cast<T>(dx);
+  }
+}
+
+template <class Compute, class T, class Label>
+inline void hinge_gradient(const HingeArguments& a) {
+  for (int64_t i = first_of_thread(); i < a.outer * a.length * a.inner; i += all_threads()) {
+    const int64_t row = i / a.inner / a.length * a.inner + i % a.inner, place = i / a.inner % a.length;
+    const auto label = numeric_cast<double>(static_cast<const Label*>(a.labels)[row]);
+    const auto x = numeric_cast<Compute>(static_cast<const T*>(a.x)[i]);
+    static_cast<T*>(a.dx)[i] =
+        numeric_cast<T>(hinge_slope(x, static_cast<double>(place) == std::trunc(label), static_cast<Compute>(a.margin),
+                                    static_cast<Compute>(a.factor), a.is_linear != 0));
   }
 }
 

@@ -19,4 +19,13 @@ struct LabelledSoftmax {
 extern const KernelPartOf<void(KernelContext& context, const AxisSpace& space, const LabelledSoftmax& loss)>
     labelled_softmax_gradient;
 
+// The gradient of a multi-class hinge loss, squared unless it is linear.
+struct HingeLoss {
+  double margin, factor;
+  bool is_linear;
+};
+
+// inputs: scores, labels
+extern const KernelPartOf<void(KernelContext& context, const AxisSpace& space, const HingeLoss& loss)> hinge_gradient;
+
 }  // namespace headrace

@@ -31,11 +31,24 @@ void labelled_cuda(KernelContext& c, const AxisSpace& space, const LabelledSoftm
               grid_of(dx.size), arguments);
 }
 
+void hinge_cuda(KernelContext& c, const AxisSpace& space, const HingeLoss& loss) {
+  const Tensor &x = c.input(0), &labels = c.input(1), &dx = c.output(0);
+  if (dx.size == 0) return;
+  const device::HingeArguments arguments{x.data,      labels.data,    dx.data,     space.outer, space.length,
+                                         space.inner, loss.is_linear, loss.margin, loss.factor};
+  launch_cuda({kHeader,
+               fmt::format("hinge_gradient<{}, {}, {}>", compute_name(x.dtype), element_name(x.dtype),
+                           element_name(labels.dtype)),
+               "HingeArguments"},
+              grid_of(dx.size), arguments);
+}
+
 }  // namespace
 
 void add_outputs_cuda(KernelTable& table) {
   table.set_part(labelled_softmax_gradient, labelled_cuda);
-  table.set_own_kernels({"_backward_SoftmaxOutput"});
+  table.set_part(hinge_gradient, hinge_cuda);
+  table.set_own_kernels({"_backward_SoftmaxOutput", "_backward_SVMOutput"});
 }
 
 }  // namespace headrace

@@ -1,48 +1,38 @@
 // Sampling of any distribution, with numbers or arrays as parameters, and MXNet's legacy names for it.
+#include "ops/random/draw.h"
 
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "op/expect.h"
+#include "op/formula/numeric_cast.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
-#include "ops/random/distributions.h"
 #include "ops/random/draw_gradient.h"
 #include "ops/random/mxnet_samplers.h"
 
 namespace headrace {
 namespace {
 
-constexpr bool always(const double*) { return true; }
-constexpr bool first_positive(const double* p) { return p[0] > 0; }
-constexpr bool first_not_negative(const double* p) { return p[0] >= 0; }
-constexpr bool second_not_negative(const double* p) { return !(p[1] < 0); }
-constexpr bool both_positive(const double* p) { return p[0] > 0 && p[1] > 0; }
-constexpr bool both_not_negative(const double* p) { return p[0] >= 0 && p[1] >= 0; }
-constexpr bool is_probability(const double* p) { return p[0] >= 0 && p[0] <= 1; }
-constexpr bool failures_and_probability(const double* p) { return p[0] >= 0 && p[1] > 0 && p[1] <= 1; }
-
 constexpr DistributionInfo kDistributions[] = {
-    {Distribution::kUniform, "uniform", 2, "", always},
-    {Distribution::kNormal, "normal", 2, "scale must not be negative", second_not_negative},
-    {Distribution::kExponential, "exponential", 1, "the rate must be positive", first_positive},
-    {Distribution::kGamma, "gamma", 2, "shape and scale must not be negative", both_not_negative},
-    {Distribution::kBeta, "beta", 2, "a and b must be positive", both_positive},
-    {Distribution::kChisquare, "chisquare", 1, "df must be positive", first_positive},
-    {Distribution::kPoisson, "poisson", 1, "the mean must not be negative", first_not_negative},
-    {Distribution::kNegativeBinomial, "negative_binomial", 2, "k must not be negative and p in (0, 1]",
-     failures_and_probability},
+    {Distribution::kUniform, "uniform", 2, ""},
+    {Distribution::kNormal, "normal", 2, "scale must not be negative"},
+    {Distribution::kExponential, "exponential", 1, "the rate must be positive"},
+    {Distribution::kGamma, "gamma", 2, "shape and scale must not be negative"},
+    {Distribution::kBeta, "beta", 2, "a and b must be positive"},
+    {Distribution::kChisquare, "chisquare", 1, "df must be positive"},
+    {Distribution::kPoisson, "poisson", 1, "the mean must not be negative"},
+    {Distribution::kNegativeBinomial, "negative_binomial", 2, "k must not be negative and p in (0, 1]"},
     {Distribution::kGeneralizedNegativeBinomial, "generalized_negative_binomial", 2,
-     "mu and alpha must not be negative", both_not_negative},
-    {Distribution::kBernoulli, "bernoulli", 1, "the probability must be in [0, 1]", is_probability},
-    {Distribution::kGumbel, "gumbel", 2, "scale must not be negative", second_not_negative},
-    {Distribution::kLaplace, "laplace", 2, "scale must not be negative", second_not_negative},
-    {Distribution::kLogistic, "logistic", 2, "scale must not be negative", second_not_negative},
-    {Distribution::kPareto, "pareto", 1, "a must be positive", first_positive},
-    {Distribution::kPower, "power", 1, "a must be positive", first_positive},
-    {Distribution::kRayleigh, "rayleigh", 1, "scale must not be negative", first_not_negative},
-    {Distribution::kWeibull, "weibull", 1, "a must be positive", first_positive},
+     "mu and alpha must not be negative"},
+    {Distribution::kBernoulli, "bernoulli", 1, "the probability must be in [0, 1]"},
+    {Distribution::kGumbel, "gumbel", 2, "scale must not be negative"},
+    {Distribution::kLaplace, "laplace", 2, "scale must not be negative"},
+    {Distribution::kLogistic, "logistic", 2, "scale must not be negative"},
+    {Distribution::kPareto, "pareto", 1, "a must be positive"},
+    {Distribution::kPower, "power", 1, "a must be positive"},
+    {Distribution::kRayleigh, "rayleigh", 1, "scale must not be negative"},
+    {Distribution::kWeibull, "weibull", 1, "a must be positive"},
 };
 
 struct DrawAttrs {
@@ -61,17 +51,7 @@ struct DrawAttrs {
              field(&DrawAttrs::ctx, "ctx", "Device of the result; None: the current one."));
 };
 
-Streams streams_of(const DrawAttrs& a) { return a.sequential ? Streams::kSequential : Streams::kParallel; }
-
-// `as_np`: for a function of np, whose gamma distribution has no parameters of 0.
-void check_parameters(const DistributionInfo& d, const double* p, bool as_np) {
-  const bool is_np_gamma = as_np && d.kind == Distribution::kGamma;
-  if (d.valid(p) && (!is_np_gamma || both_positive(p))) [[likely]]
-    return;
-  if (is_np_gamma) fail(ErrorKind::kValue, "random.gamma: shape and scale must be positive, got {} and {}", p[0], p[1]);
-  if (d.parameters == 1) fail(ErrorKind::kValue, "random.{}: {}, got {}", d.name, d.condition, p[0]);
-  fail(ErrorKind::kValue, "random.{}: {}, got {} and {}", d.name, d.condition, p[0], p[1]);
-}
+Streams streams_of(bool as_np) { return as_np ? Streams::kSequential : Streams::kParallel; }
 
 void infer_draw(Infer& i, const DrawAttrs& a) {
   const DistributionInfo& d = distribution_named(a.distribution);
@@ -93,15 +73,7 @@ void infer_draw(Infer& i, const DrawAttrs& a) {
   i.output(shape, a.dtype);
   if (a.ctx) i.device(parse_device(*a.ctx));
   i.cost(100 + static_cast<double>(element_count(shape)) * 30);
-  generators().draw(i, streams_of(a));
-}
-
-template <class T>
-T sample_as(double value) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>)
-    return T(static_cast<float>(value));
-  else
-    return static_cast<T>(value);
+  generators().draw(i, streams_of(a.sequential));
 }
 
 // The parameters of all sets, as doubles, set after set.
@@ -150,19 +122,20 @@ int64_t even_words(Distribution kind) {
   }
 }
 
-void run_draw(KernelContext& c, const DrawAttrs& a) {
-  const DistributionInfo& d = distribution_named(a.distribution);
+void samples_on_host(KernelContext& c, const Draws& draws) {
+  const DistributionInfo& d = draws.distribution;
   const Tensor& out = c.output(0);
-  std::vector<double> values = c.input_count() > 0 ? gather_parameters(c) : a.parameters;
+  const std::vector<double> values =
+      c.input_count() > 0 ? gather_parameters(c) : std::vector<double>(draws.numbers.begin(), draws.numbers.end());
   int64_t sets = static_cast<int64_t>(values.size() / d.parameters);
   if (out.size == 0) return;
   for (int64_t i = 0; i < sets; ++i)
-    check_parameters(d, values.data() + i * static_cast<int64_t>(d.parameters), a.sequential);
+    check_parameters(d, values.data() + i * static_cast<int64_t>(d.parameters), draws.as_np);
   int64_t per_set = out.size / sets, parameters = static_cast<int64_t>(d.parameters);
   double* samples = out.dtype == DType::kFloat64 ? out.as<double>() : c.workspace<double>(out.size);
-  const Streams streams = streams_of(a);
+  const Streams streams = streams_of(draws.as_np);
   const auto of_sample = [&](int64_t i) { return values.data() + i / per_set * parameters; };
-  if (d.kind == Distribution::kGamma && a.sequential && c.ticket() == kMtTicket) {
+  if (d.kind == Distribution::kGamma && draws.as_np && c.ticket() == kMtTicket) {
     samplers::mxnet::fill_gamma(generators().states(streams).at(0), {samples, static_cast<size_t>(out.size)},
                                 [&](size_t i) { return of_sample(static_cast<int64_t>(i)); });
   } else {
@@ -175,19 +148,19 @@ void run_draw(KernelContext& c, const DrawAttrs& a) {
     else
       for_each_sample<2>(c, streams, out.size, 30, draw_one);
     // MXNet draws one word more than there are samples.
-    if (d.kind == Distribution::kPower && a.sequential && c.ticket() == kMtTicket)
+    if (d.kind == Distribution::kPower && draws.as_np && c.ticket() == kMtTicket)
       generators().states(streams).at(0).discard(1);
   }
   if (out.dtype == DType::kFloat64) return;
   dispatch(out.dtype, [&]<class T>() {
     parallel_for(out.size, 4096, static_cast<double>(out.size) * 0.5, [&](int64_t begin, int64_t end) {
-      std::transform(samples + begin, samples + end, out.as<T>() + begin, sample_as<T>);
+      std::transform(samples + begin, samples + end, out.as<T>() + begin, numeric_cast<T, double>);
     });
   });
 }
 
 // Of each distribution, with parameters that are valid for all.
-std::vector<Sample> draw_samples() {
+std::vector<Sample> samples_of_all() {
   std::vector<Sample> samples;
   for (const DistributionInfo& d : kDistributions)
     samples.push_back(
@@ -210,14 +183,17 @@ parameters, as in MXNet.)",
       .inputs = {"arrays"},
       .variadic = true,
       .infer = infer_draw,
-      .kernel = run_draw,
+      .kernel =
+          [](KernelContext& c, const DrawAttrs& a) {
+            draw_samples(c, {distribution_named(a.distribution), a.parameters, a.sequential});
+          },
       .gradient =
           [](Gradient& g, const DrawAttrs& a) {
             if (a.sequential) gradient_of_draw(g, distribution_named(a.distribution).kind);
           },
       .saves_outputs = 1,
       .is_random = true,
-      .samples = draw_samples(),
+      .samples = samples_of_all(),
   });
 }
 
@@ -340,6 +316,17 @@ const DistributionInfo& distribution_named(std::string_view name) {
     if (one.name == name) return one;
   fail(ErrorKind::kValue, "'{}' is no distribution", name);
 }
+
+void check_parameters(const DistributionInfo& d, const double* p, bool as_np) {
+  if (has_parameters(d.kind, as_np, p)) [[likely]]
+    return;
+  if (as_np && d.kind == Distribution::kGamma)
+    fail(ErrorKind::kValue, "random.gamma: shape and scale must be positive, got {} and {}", p[0], p[1]);
+  if (d.parameters == 1) fail(ErrorKind::kValue, "random.{}: {}, got {}", d.name, d.condition, p[0]);
+  fail(ErrorKind::kValue, "random.{}: {}, got {} and {}", d.name, d.condition, p[0], p[1]);
+}
+
+const decltype(draw_samples) draw_samples{"draw_samples", samples_on_host};
 
 Operators draw_operators() {
   return {

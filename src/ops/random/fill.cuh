@@ -29,21 +29,11 @@ struct FlagArguments {
 
 #include "op/device/grid.cuh"
 #include "op/formula/numeric_cast.h"
-#include "ops/random/philox_rounds.h"
+#include "ops/random/stream.cuh"
 
 namespace headrace::device {
 
 constexpr int kCounters = 16;
-
-struct Words {
-  uint32_t values[4];
-};
-
-inline Words words_of(uint64_t key, int64_t counter) {
-  Words words = {{static_cast<uint32_t>(counter), static_cast<uint32_t>(static_cast<uint64_t>(counter) >> 32), 0, 0}};
-  PhiloxRounds::run(key, words.values);
-  return words;
-}
 
 // In [0, 1): 24 bits of one word for a float, 53 bits of two for a double. `which` of those of a counter.
 inline float uniform(const Words& words, int which, float) {
@@ -63,7 +53,7 @@ inline void draw_variates(const VariateArguments& a) {
   const auto offset = static_cast<Real>(a.offset), factor = static_cast<Real>(a.factor);
   for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const auto place = static_cast<int>(i % kPerGroup<Real>);
-    const Words words = words_of(a.key, i / kPerGroup<Real> * kCounters + place % kCounters);
+    const Words words = words_of(a.key, i / kPerGroup<Real> * kCounters + place % kCounters, 0);
     const int row = place / kCounters;
     Real value = uniform(words, row, Real{});
     if constexpr (kNormal) {  // Box and Muller: rows in pairs
@@ -79,7 +69,7 @@ inline void draw_variates(const VariateArguments& a) {
 inline void draw_flags(const FlagArguments& a) {
   for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
     const auto place = static_cast<int>(i % kPerGroup<float>);
-    const Words words = words_of(a.key, i / kPerGroup<float> * kCounters + place % kCounters);
+    const Words words = words_of(a.key, i / kPerGroup<float> * kCounters + place % kCounters, 0);
     static_cast<uint8_t*>(a.to)[i] = static_cast<int64_t>(words.values[place / kCounters] >> 8) < a.limit ? 1 : 0;
   }
 }

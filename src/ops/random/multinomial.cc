@@ -1,4 +1,5 @@
 // Draws from categories with given probabilities.
+#include "ops/random/categories.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,12 +8,11 @@
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "op/expect.h"
-#include "op/formula/numeric_cast.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
+#include "ops/index/indices.h"
 #include "ops/random/sampling.h"
 
 namespace headrace {
@@ -47,7 +47,7 @@ std::vector<double> cumulative(const Tensor& p, const char* name) {
       double sum = 0;
       for (int64_t i = row * k; i < (row + 1) * k; ++i) {
         double value = static_cast<double>(p.as<T>()[i]);
-        check(value >= 0, ErrorKind::kValue, "{}: probabilities must not be negative, got {}", name, value);
+        check_probability(name, value);
         sums[static_cast<size_t>(i)] = sum += value;
       }
     }
@@ -77,7 +77,7 @@ void infer_multinomial(Infer& i, const MultinomialAttrs& a) {
   generators().draw(i, Streams::kSequential);
 }
 
-void run_multinomial(KernelContext& c, const MultinomialAttrs& a) {
+void categories_on_host(KernelContext& c) {
   const Tensor &p = c.input(0), &out = c.output(0);
   if (out.size == 0) return;
   std::vector<double> sums = cumulative(p, c.name());
@@ -93,13 +93,46 @@ void run_multinomial(KernelContext& c, const MultinomialAttrs& a) {
   dispatch(out.dtype, [&]<class T>() {
     for (int64_t i = 0; i < out.size; ++i) out.as<T>()[i] = static_cast<T>(drawn[static_cast<size_t>(i)]);
   });
-  if (!a.get_prob) return;
+  if (c.output_count() == 1) return;
   dispatch(p.dtype, [&]<class T>() {
     for (int64_t i = 0; i < out.size; ++i) {
       double value = static_cast<double>(p.as<T>()[i / draws * k + drawn[static_cast<size_t>(i)]]);
       c.output(1).as<T>()[i] = static_cast<T>(static_cast<float>(std::log(value)));
     }
   });
+}
+
+void gradient_on_host(KernelContext& c) {
+  const Tensor &head = c.input(0), &p = c.input(1), &drawn = c.input(2);
+  const int64_t k = p.shape.back();
+  if (head.size == 0 || k == 0)
+    return static_cast<void>(std::memset(c.output(0).data, 0, static_cast<size_t>(p.size) * item_size(p.dtype)));
+  const int64_t draws = head.size / (p.size / k);
+  const std::vector<int64_t> choices = read_indices(c.name(), drawn, k, IndexMode::kRaiseNegative, last_axis(p));
+  std::vector<double> sums(static_cast<size_t>(p.size));
+  dispatch(p.dtype, [&]<class T>() {
+    for (int64_t i = 0; i < head.size; ++i) {
+      const auto at = static_cast<size_t>(i / draws * k + choices[static_cast<size_t>(i)]);
+      sums[at] += static_cast<double>(head.as<T>()[i]) / static_cast<double>(p.as<T>()[at]);
+    }
+    for (int64_t i = 0; i < p.size; ++i)
+      c.output(0).as<T>()[i] = static_cast<T>(static_cast<float>(sums[static_cast<size_t>(i)]));
+  });
+}
+
+void count_on_host(KernelContext& c, int64_t n) {
+  const Tensor &p = c.input(0), &out = c.output(0);
+  int64_t k = p.size;
+  if (out.size == 0) return;
+  std::vector<double> sums = cumulative(p, c.name());
+  check_total(c.name(), sums.back());
+  sums.back() = std::max(sums.back(), 1.0);
+  auto* counts = out.as<int64_t>();
+  std::fill(counts, counts + out.size, int64_t{0});
+  const auto draw = [&](auto& stream, int64_t i) {
+    for (int64_t trial = 0; trial < n; ++trial) ++counts[i * k + category<double>(stream, sums.data(), k)];
+  };
+  for_each_sample(c, Streams::kSequential, out.size / k, 20.0 * static_cast<double>(n), draw, 2 * n);
 }
 
 // d log p[index] / dp = 1 / p[index], at the drawn places.
@@ -119,29 +152,7 @@ OpDef multinomial_back() {
                       dtype_name(i.dtype(1)), dtype_name(i.dtype(0)));
             i.output(p, i.dtype(1));
           },
-      .kernel =
-          [](KernelContext& c, const NoAttrs&) {
-            const Tensor &head = c.input(0), &p = c.input(1), &drawn = c.input(2);
-            const int64_t k = p.shape.back();
-            if (head.size == 0 || k == 0)
-              return static_cast<void>(
-                  std::memset(c.output(0).data, 0, static_cast<size_t>(p.size) * item_size(p.dtype)));
-            const int64_t draws = head.size / (p.size / k);
-            std::vector<double> sums(static_cast<size_t>(p.size));
-            dispatch(p.dtype, [&]<class T>() {
-              dispatch(drawn.dtype, [&]<class I>() {
-                for (int64_t i = 0; i < head.size; ++i) {
-                  const auto choice = numeric_cast<int64_t>(drawn.as<I>()[i]);
-                  check(choice >= 0 && choice < k, ErrorKind::kIndex, "{}: {} is not one of {} categories", c.name(),
-                        choice, k);
-                  const auto at = static_cast<size_t>(i / draws * k + choice);
-                  sums[at] += static_cast<double>(head.as<T>()[i]) / static_cast<double>(p.as<T>()[at]);
-                }
-              });
-              for (int64_t i = 0; i < p.size; ++i)
-                c.output(0).as<T>()[i] = static_cast<T>(static_cast<float>(sums[static_cast<size_t>(i)]));
-            });
-          },
+      .kernel = [](KernelContext& c, const NoAttrs&) { category_gradients(c); },
       .saves_inputs = kNothing,
       .samples = {Sample({uniform({2, 3}), uniform({2, 4}, 0.1, 1), integers({2, 3}, 0, 4)})},
   });
@@ -161,7 +172,7 @@ of each draw; it can be differentiated with respect to data. A negative probabil
       .result_dtype = [](std::span<const DType> inputs, const MultinomialAttrs& a,
                          size_t k) { return k == 0 ? a.dtype : inputs[0]; },
       .infer = infer_multinomial,
-      .kernel = run_multinomial,
+      .kernel = [](KernelContext& c, const MultinomialAttrs&) { draw_categories(c); },
       .gradient =
           [](Gradient& g, const MultinomialAttrs& a) {
             if (a.get_prob && g.has_head(1))
@@ -196,22 +207,7 @@ OpDef np_multinomial() {
             i.cost(100 + experiments * 20);
             generators().draw(i, Streams::kSequential);
           },
-      .kernel =
-          [](KernelContext& c, const CountsAttrs& a) {
-            const Tensor &p = c.input(0), &out = c.output(0);
-            int64_t k = p.size;
-            if (out.size == 0) return;
-            std::vector<double> sums = cumulative(p, c.name());
-            check(sums.back() <= 1 + 1e-5, ErrorKind::kValue, "{}: the probabilities sum to {}, more than 1", c.name(),
-                  sums.back());
-            sums.back() = std::max(sums.back(), 1.0);
-            auto* counts = out.as<int64_t>();
-            std::fill(counts, counts + out.size, int64_t{0});
-            const auto draw = [&](auto& stream, int64_t i) {
-              for (int64_t trial = 0; trial < a.n; ++trial) ++counts[i * k + category<double>(stream, sums.data(), k)];
-            };
-            for_each_sample(c, Streams::kSequential, out.size / k, 20.0 * static_cast<double>(a.n), draw, 2 * a.n);
-          },
+      .kernel = [](KernelContext& c, const CountsAttrs& a) { count_categories(c, a.n); },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .is_random = true,
@@ -220,6 +216,18 @@ OpDef np_multinomial() {
 }
 
 }  // namespace
+
+void check_probability(const char* name, double p) {
+  check(p >= 0, ErrorKind::kValue, "{}: probabilities must not be negative, got {}", name, p);
+}
+
+void check_total(const char* name, double sum) {
+  check(sum <= 1 + 1e-5, ErrorKind::kValue, "{}: the probabilities sum to {}, more than 1", name, sum);
+}
+
+const decltype(draw_categories) draw_categories{"draw_categories", categories_on_host};
+const decltype(category_gradients) category_gradients{"category_gradients", gradient_on_host};
+const decltype(count_categories) count_categories{"count_categories", count_on_host};
 
 Operators multinomial_operators() { return {sample_multinomial(), multinomial_back(), np_multinomial()}; }
 

@@ -1,7 +1,6 @@
 // Sampling: runs a sampler for every element of a result, with the stream of random words that belongs to the element.
 #pragma once
 
-#include <cmath>
 #include <limits>
 
 #include "backend/cpu/parallel.h"
@@ -10,6 +9,7 @@
 #include "ops/random/mersenne_fill.h"
 #include "ops/random/philox.h"
 #include "ops/random/philox_fill.h"
+#include "ops/random/samplers.h"
 
 namespace headrace {
 
@@ -79,7 +79,7 @@ void with_stream(const KernelContext& c, const Use& use) {
   }
 }
 
-// --- variates every distribution is built from -----------------------------------------------------------------------
+// --- what generators differ in ---------------------------------------------------------------------------------------
 
 // mt19937 gives MXNet's numbers, which floats of single words decide; philox has more bits to decide by.
 template <class Stream>
@@ -96,49 +96,6 @@ uint32_t small_below(Stream& stream, uint32_t bound) {
   do word = static_cast<uint32_t>(stream());
   while (word >= share * bound);
   return word / share;
-}
-
-// Uniform in [0, 1), from one word (float) or two (double), as the C++ standard library makes it of mt19937.
-template <class Real, class Stream>
-Real uniform01(Stream& stream) {
-  if constexpr (std::is_same_v<Real, float>) {
-    float value = static_cast<float>(static_cast<uint32_t>(stream())) * 0x1p-32f;
-    return value < 1 ? value : std::nextafter(1.0f, 0.0f);
-  } else {
-    double low = static_cast<uint32_t>(stream());
-    double high = static_cast<uint32_t>(stream());
-    double value = (low + high * 0x1p32) * 0x1p-64;
-    return value < 1 ? value : std::nextafter(1.0, 0.0);
-  }
-}
-
-// Uniform in [0, total), where `total` is what probabilities have together, up to rounding 1, or weights.
-template <class Real, class Stream>
-double uniform_below_sum(Stream& stream, double total) {
-  return uniform01<Real>(stream) * (std::abs(total - 1) < 1e-5 ? 1 : total);
-}
-
-// Marsaglia's polar method: two normals from uniforms.
-template <class Real>
-struct NormalPair {
-  Real first, second;
-};
-
-template <class Real, class Stream>
-NormalPair<Real> normal_pair(Stream& stream) {
-  Real x, y, r2;
-  do {
-    x = 2 * uniform01<Real>(stream) - 1;
-    y = 2 * uniform01<Real>(stream) - 1;
-    r2 = x * x + y * y;
-  } while (r2 > 1 || r2 == 0);
-  Real scale = std::sqrt(-2 * std::log(r2) / r2);
-  return {y * scale, x * scale};
-}
-
-template <class Real, class Stream>
-Real normal01(Stream& stream) {
-  return normal_pair<Real>(stream).first;
 }
 
 }  // namespace headrace

@@ -1,31 +1,18 @@
 // Reductions to one truth value: whether arrays are close to each other, whether a condition holds everywhere.
+#include "ops/reduce/checks.h"
 
-#include <cmath>
-#include <vector>
+#include <algorithm>
 
 #include "base/check.h"
 #include "op/formula/transfer.h"
-#include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
+#include "ops/reduce/closeness.h"
 
 namespace headrace {
 namespace {
 
-struct CloseAttrs {
-  double rtol = 1e-5, atol = 1e-8;
-  bool equal_nan = true;
-  static constexpr auto kFields = fields(field(&CloseAttrs::rtol, "rtol", "Relative tolerance."),
-                                         field(&CloseAttrs::atol, "atol", "Absolute tolerance."),
-                                         field(&CloseAttrs::equal_nan, "equal_nan", "Whether NaN is close to NaN."));
-};
-
-bool is_close(double a, double b, const CloseAttrs& t) {
-  if (std::isnan(a) || std::isnan(b)) return t.equal_nan && std::isnan(a) && std::isnan(b);
-  return a == b || std::abs(a - b) <= t.atol + t.rtol * std::abs(b);
-}
-
-void all_close(KernelContext& c, const CloseAttrs& t) {
+void close_on_host(KernelContext& c, const CloseAttrs& t) {
   constexpr int64_t kTile = 256;
   const Tensor &a = c.input(0), &b = c.input(1);
   const Load load = load_function(a.dtype, ComputeType::kFloat64);
@@ -36,7 +23,7 @@ void all_close(KernelContext& c, const CloseAttrs& t) {
     const size_t offset = static_cast<size_t>(at) * item_size(a.dtype);
     load(x, a.as<char>() + offset, 1, n);
     load(y, b.as<char>() + offset, 1, n);
-    for (int64_t k = 0; k < n; ++k) close = close && is_close(x[k], y[k], t);
+    for (int64_t k = 0; k < n; ++k) close = close && is_close(x[k], y[k], t.rtol, t.atol, t.equal_nan);
   }
   *c.output(0).as<uint8_t>() = close ? 1 : 0;
 }
@@ -46,7 +33,20 @@ struct ConstraintAttrs {
   static constexpr auto kFields = fields(field(&ConstraintAttrs::msg, "msg", "What the error says."));
 };
 
+void check_on_host(KernelContext& c, const std::string& message) {
+  const auto* x = c.input(0).as<uint8_t>();
+  check_constraint(std::all_of(x, x + c.input(0).size, [](uint8_t one) { return one != 0; }), message);
+  *c.output(0).as<uint8_t>() = 1;
+}
+
 }  // namespace
+
+void check_constraint(bool holds, const std::string& message) {
+  check(holds, ErrorKind::kValue, "constraint_check: {}", message);
+}
+
+const decltype(are_all_close) are_all_close{"are_all_close", close_on_host};
+const decltype(check_all_true) check_all_true{"check_all_true", check_on_host};
 
 Operators check_operators() {
   Operators operators;
@@ -64,7 +64,7 @@ Operators check_operators() {
                        to_string(i.shape(0)), dtype_name(i.dtype(1)), to_string(i.shape(1)));
              i.output({}, DType::kUint8);
            },
-       .kernel = all_close,
+       .kernel = [](KernelContext& c, const CloseAttrs& a) { are_all_close(c, a); },
        .samples = {Sample({values({1, kNan, kInf}), values({1, kNan, kInf})}),
                    Sample({uniform({2, 3}), uniform({2, 3})})}}));
   operators.push_back(general<ConstraintAttrs>(
@@ -81,13 +81,7 @@ Operators check_operators() {
                        dtype_name(i.dtype(0)));
              i.output({}, DType::kBool);
            },
-       .kernel =
-           [](KernelContext& c, const ConstraintAttrs& a) {
-             const auto* x = c.input(0).as<uint8_t>();
-             const bool holds = std::all_of(x, x + c.input(0).size, [](uint8_t one) { return one != 0; });
-             check(holds, ErrorKind::kValue, "constraint_check: {}", a.msg);
-             *c.output(0).as<uint8_t>() = 1;
-           },
+       .kernel = [](KernelContext& c, const ConstraintAttrs& a) { check_all_true(c, a.msg); },
        .zero_gradient = true,
        .samples = {values({1, 1}, DType::kBool)}}));
   return operators;

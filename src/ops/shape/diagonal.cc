@@ -199,8 +199,10 @@ OpDef diagonal_places() {
                       },
                   .kernel =
                       [](KernelContext& c, const NoAttrs&) {
-                        const Tensor& out = c.output(0);
-                        for (int64_t i = 0; i < out.size; ++i) out.as<int64_t>()[i] = i % out.shape[1];
+                        const int64_t extent = c.output(0).shape[1];
+                        fill_integers(c, c.output(0), [extent](int64_t first, int64_t count, int64_t* values) {
+                          for (int64_t i = 0; i < count; ++i) values[i] = (first + i) % extent;
+                        });
                       },
                   .zero_gradient = true,
                   .saves_inputs = kNothing,

@@ -8,6 +8,7 @@
 #include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
+#include "ops/creation/creation.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -187,7 +188,9 @@ OpDef shape_array() {
                   const NoAttrs&) { i.output(Shape{static_cast<int64_t>(i.shape(0).size())}, DType::kInt64); },
       .kernel =
           [](KernelContext& c, const NoAttrs&) {
-            std::copy(c.input(0).shape.begin(), c.input(0).shape.end(), c.output(0).as<int64_t>());
+            fill_integers(c, c.output(0), [&shape = c.input(0).shape](int64_t first, int64_t count, int64_t* values) {
+              std::copy_n(shape.begin() + first, count, values);
+            });
           },
       .zero_gradient = true,
       .saves_inputs = kNothing,
@@ -203,7 +206,7 @@ OpDef size_array() {
       .doc = "The number of elements of the array, as an int64 vector of one element.",
       .result_dtype = result_dtypes::always(DType::kInt64),
       .infer = [](Infer& i, const NoAttrs&) { i.output(Shape{1}, DType::kInt64); },
-      .kernel = [](KernelContext& c, const NoAttrs&) { *c.output(0).as<int64_t>() = c.input(0).size; },
+      .kernel = [](KernelContext& c, const NoAttrs&) { fill(c, c.output(0), c.input(0).size); },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .strided_inputs = true,

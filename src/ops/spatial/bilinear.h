@@ -1,4 +1,4 @@
-// Samples of a plane between its elements.
+// Samples of a plane between its elements, read by the compilers of host and device.
 #pragma once
 
 #include <cmath>
@@ -13,6 +13,12 @@ struct Place {
   T share = 0;
   bool has_low = false, has_high = false;
 };
+
+// Where a coordinate from -1, the centre of the first of n elements, to 1, that of the last, lies among them.
+template <class T>
+T sampled_place(T x, int64_t n) {
+  return (x + 1) * static_cast<T>(n - 1) / 2;
+}
 
 // Beyond the ends of the axis, of `n` elements, there are zeros. A nan is nowhere.
 template <class T>
@@ -52,16 +58,16 @@ struct Taps {
   T weight[4] = {}, down[4] = {}, across[4] = {};
 
   Taps(const Place<T>& row, const Place<T>& column, int64_t width) {
-    for (const bool low_row : {true, false})
-      for (const bool low_column : {true, false}) {
-        if (!(low_row ? row.has_low : row.has_high) || !(low_column ? column.has_low : column.has_high)) continue;
-        const T y = low_row ? 1 - row.share : row.share, x = low_column ? 1 - column.share : column.share;
-        at[count] = (low_row ? row.low : row.high) * width + (low_column ? column.low : column.high);
-        weight[count] = y * x;
-        down[count] = low_row ? -x : x;
-        across[count] = low_column ? -y : y;
-        ++count;
-      }
+    for (int corner = 0; corner < 4; ++corner) {
+      const bool low_row = corner < 2, low_column = corner % 2 == 0;
+      if (!(low_row ? row.has_low : row.has_high) || !(low_column ? column.has_low : column.has_high)) continue;
+      const T y = low_row ? 1 - row.share : row.share, x = low_column ? 1 - column.share : column.share;
+      at[count] = (low_row ? row.low : row.high) * width + (low_column ? column.low : column.high);
+      weight[count] = y * x;
+      down[count] = low_row ? -x : x;
+      across[count] = low_column ? -y : y;
+      ++count;
+    }
   }
 
   T value(const T* plane) const { return weighted(weight, plane); }

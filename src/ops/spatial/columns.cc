@@ -1,13 +1,12 @@
 // im2col and col2im: the windows of a convolution as columns of a matrix, and columns added up into images.
+#include "ops/spatial/columns.h"
 
 #include <algorithm>
-#include <array>
 
 #include "backend/cpu/parallel.h"
 #include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/convolution/image.h"
 #include "ops/families.h"
@@ -35,24 +34,8 @@ struct Col2imAttrs {
       field(&Col2imAttrs::pad, "pad", "Zeros at both ends of each axis; () is none."));
 };
 
-struct Axis {
-  int64_t extent = 1, windows = 1, kernel = 1, stride = 1, dilate = 1, pad = 0;
-};
-
-// Images and windows along depth, height and width; of fewer axes the first are of one element.
-struct Grid {
-  std::array<Axis, 3> axes;
-
-  int64_t product(int64_t Axis::*extent) const {
-    return element_count(Shape{axes[0].*extent, axes[1].*extent, axes[2].*extent});
-  }
-  int64_t elements() const { return product(&Axis::kernel); }
-  int64_t windows() const { return product(&Axis::windows); }
-  int64_t area() const { return product(&Axis::extent); }
-};
-
 template <class A>
-Grid grid_of(const char* name, const A& a, const Shape& extents) {
+ColumnGrid column_grid(const char* name, const A& a, const Shape& extents) {
   const size_t n = a.kernel.size();
   check(n >= 1 && n <= 3 && extents.size() == n, ErrorKind::kRuntime,
         "{}: kernel must have one number for each spatial axis, which are 1, 2 or 3; got kernel {} for images of {}",
@@ -60,7 +43,7 @@ Grid grid_of(const char* name, const A& a, const Shape& extents) {
   const Shape kernel = per_axis(name, "kernel", a.kernel, n, 1, 1),
               stride = per_axis(name, "stride", a.stride, n, 1, 1),
               dilate = per_axis(name, "dilate", a.dilate, n, 1, 1), pad = per_axis(name, "pad", a.pad, n, 0, 0);
-  Grid grid;
+  ColumnGrid grid;
   for (size_t k = 0; k < n; ++k) {
     const int64_t span = dilate[k] * (kernel[k] - 1) + 1, padded = extents[k] + 2 * pad[k];
     check(span <= padded, ErrorKind::kRuntime,
@@ -76,7 +59,7 @@ struct Span {
   int64_t begin, end, place;
 };
 
-Span inside(const Axis& a, int64_t k) {
+Span inside(const ColumnAxis& a, int64_t k) {
   const int64_t shift = k * a.dilate - a.pad;
   const int64_t begin = std::min(shift >= 0 ? 0 : (a.stride - 1 - shift) / a.stride, a.windows);
   const int64_t end = shift >= a.extent ? begin : std::clamp((a.extent - 1 - shift) / a.stride + 1, begin, a.windows);
@@ -85,7 +68,7 @@ Span inside(const Axis& a, int64_t k) {
 
 // Calls f(window, place, count) for the lines of consecutive windows whose element number `element` lies inside.
 template <class F>
-void for_each_line(const Grid& grid, int64_t element, F&& f) {
+void for_each_line(const ColumnGrid& grid, int64_t element, F&& f) {
   const auto& [depth, height, width] = grid.axes;
   const int64_t rows = element / width.kernel;
   const Span d = inside(depth, rows / height.kernel), h = inside(height, rows % height.kernel),
@@ -100,7 +83,7 @@ void for_each_line(const Grid& grid, int64_t element, F&& f) {
 }
 
 template <class T>
-void to_columns(KernelContext& c, const Grid& grid) {
+void to_columns(KernelContext& c, const ColumnGrid& grid) {
   const T* images = numbers_of<T>(c, c.input(0));
   const Result<T> result(c, c.output(0));
   const int64_t elements = grid.elements(), windows = grid.windows(), area = grid.area(), step = grid.axes[2].stride;
@@ -119,7 +102,7 @@ void to_columns(KernelContext& c, const Grid& grid) {
 }
 
 template <class T>
-void add_columns(KernelContext& c, const Grid& grid) {
+void to_images(KernelContext& c, const ColumnGrid& grid) {
   const T* columns = numbers_of<T>(c, c.input(0));
   const Result<T> result(c, c.output(0));
   const int64_t elements = grid.elements(), windows = grid.windows(), area = grid.area(), step = grid.axes[2].stride;
@@ -137,6 +120,14 @@ void add_columns(KernelContext& c, const Grid& grid) {
   result.finish();
 }
 
+void gather_on_host(KernelContext& c, const ColumnGrid& grid) {
+  with_floats(c.output(0).dtype, [&]<class T>() { to_columns<T>(c, grid); });
+}
+
+void add_on_host(KernelContext& c, const ColumnGrid& grid) {
+  with_floats(c.output(0).dtype, [&]<class T>() { to_images<T>(c, grid); });
+}
+
 Shape spatial_of(const Shape& images) { return images.size() < 2 ? Shape{} : Shape(images.begin() + 2, images.end()); }
 
 OpDef im2col() {
@@ -151,15 +142,15 @@ OpDef im2col() {
            [](Infer& i, const A& a) {
              const Shape& images = i.shape(0);
              expect_floats(i, 0);
-             const Grid grid = grid_of(i.name(), a, spatial_of(images));
+             const ColumnGrid grid = column_grid(i.name(), a, spatial_of(images));
              i.output(Shape{images[0], multiply_extents(images[1], grid.elements(), i.name()), grid.windows()},
                       i.dtype(0));
            },
        .kernel =
            [](KernelContext& c, const A& a) {
              if (c.output(0).size == 0) return;
-             const Grid grid = grid_of(c.name(), a, spatial_of(c.input(0).shape));
-             with_floats(c.output(0).dtype, [&]<class T>() { to_columns<T>(c, grid); });
+             const ColumnGrid grid = column_grid(c.name(), a, spatial_of(c.input(0).shape));
+             gather_columns(c, grid);
            },
        .gradient =
            [](Gradient& g, const A& a) {
@@ -187,7 +178,7 @@ OpDef col2im() {
              expect_floats(i, 0);
              for (int64_t extent : a.output_size)
                i.require(extent > 0, ErrorKind::kRuntime, "incorrect output size: {}", to_string(a.output_size));
-             const Grid grid = grid_of(i.name(), a, a.output_size);
+             const ColumnGrid grid = column_grid(i.name(), a, a.output_size);
              i.require(columns.size() == 3 && columns[1] % grid.elements() == 0 && columns[2] == grid.windows(),
                        ErrorKind::kRuntime,
                        "output size does not match convolution parameters: data must have shape (batch, a multiple of "
@@ -201,8 +192,8 @@ OpDef col2im() {
        .kernel =
            [](KernelContext& c, const A& a) {
              if (c.output(0).size == 0) return;
-             const Grid grid = grid_of(c.name(), a, a.output_size);
-             with_floats(c.output(0).dtype, [&]<class T>() { add_columns<T>(c, grid); });
+             const ColumnGrid grid = column_grid(c.name(), a, a.output_size);
+             add_columns(c, grid);
            },
        .gradient =
            [](Gradient& g, const A& a) {
@@ -218,6 +209,9 @@ OpDef col2im() {
 }
 
 }  // namespace
+
+const decltype(gather_columns) gather_columns{"gather_columns", gather_on_host};
+const decltype(add_columns) add_columns{"add_columns", add_on_host};
 
 Operators column_operators() { return {im2col(), col2im()}; }
 

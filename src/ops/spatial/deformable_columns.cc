@@ -7,7 +7,6 @@
 #include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/families.h"
 #include "ops/spatial/bilinear.h"
@@ -158,6 +157,14 @@ void columns_back(KernelContext& c, const DeformableWindow& w) {
   for (const Result<T>& result : results) result.finish();
 }
 
+void see_on_host(KernelContext& c, const DeformableWindow& w) {
+  with_floats(c.output(0).dtype, [&]<class T>() { fill_columns<T>(c, w); });
+}
+
+void gradients_on_host(KernelContext& c, const DeformableWindow& w) {
+  with_floats(c.output(0).dtype, [&]<class T>() { columns_back<T>(c, w); });
+}
+
 DeformableWindow moved_window() {
   return {.kernel = {3, 2}, .stride = {1, 2}, .dilate = {1, 2}, .pad = {1, 1}, .groups = 2};
 }
@@ -177,8 +184,7 @@ OpDef columns() {
              i.cost(columns_cost(shape));
              i.output(shape, i.dtype(0));
            },
-       .kernel = [](KernelContext& c,
-                    const A& a) { with_floats(c.output(0).dtype, [&]<class T>() { fill_columns<T>(c, a); }); },
+       .kernel = [](KernelContext& c, const A& a) { see_deformed(c, a); },
        .gradient =
            [](Gradient& g, const A&) {
              std::vector<NDArray> inputs{g.head()};
@@ -199,21 +205,19 @@ OpDef columns_gradient(bool is_modulated) {
     inputs.emplace_back("mask");
     sample.push_back(uniform({2, 12, 3, 3}));
   }
-  return general<A>(
-      {.name = is_modulated ? "_backward_modulated_columns" : "_backward_deformable_columns",
-       .doc = "The gradients of images, offsets and masks.",
-       .inputs = std::move(inputs),
-       .outputs = is_modulated ? size_t{3} : size_t{2},
-       .infer =
-           [](Infer& i, const A& a) {
-             const Shape shape = checked_columns(i, a, 1);
-             expect_type(i, 0, shape, i.dtype(1));
-             i.cost(2 * columns_cost(shape));
-             for (size_t k = 1; k < i.input_count(); ++k) i.output(i.shape(k), i.dtype(k));
-           },
-       .kernel = [](KernelContext& c,
-                    const A& a) { with_floats(c.output(0).dtype, [&]<class T>() { columns_back<T>(c, a); }); },
-       .samples = {{std::move(sample), make_attrs(moved_window())}}});
+  return general<A>({.name = is_modulated ? "_backward_modulated_columns" : "_backward_deformable_columns",
+                     .doc = "The gradients of images, offsets and masks.",
+                     .inputs = std::move(inputs),
+                     .outputs = is_modulated ? size_t{3} : size_t{2},
+                     .infer =
+                         [](Infer& i, const A& a) {
+                           const Shape shape = checked_columns(i, a, 1);
+                           expect_type(i, 0, shape, i.dtype(1));
+                           i.cost(2 * columns_cost(shape));
+                           for (size_t k = 1; k < i.input_count(); ++k) i.output(i.shape(k), i.dtype(k));
+                         },
+                     .kernel = [](KernelContext& c, const A& a) { deformed_gradients(c, a); },
+                     .samples = {{std::move(sample), make_attrs(moved_window())}}});
 }
 
 }  // namespace
@@ -229,6 +233,9 @@ Shape deformable_windows(const char* name, const DeformableWindow& w, int64_t he
   }
   return windows;
 }
+
+const decltype(see_deformed) see_deformed{"see_deformed", see_on_host};
+const decltype(deformed_gradients) deformed_gradients{"deformed_gradients", gradients_on_host};
 
 Operators deformable_column_operators() { return {columns(), columns_gradient(false), columns_gradient(true)}; }
 

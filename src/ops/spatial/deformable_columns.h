@@ -1,6 +1,8 @@
 // What the windows of a convolution see when each of their elements is moved by an offset of its own.
 #pragma once
 
+#include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -21,6 +23,11 @@ struct DeformableWindow {
 
 // Rows and columns of windows over images of these extents. Raises MXNetError where none fits.
 Shape deformable_windows(const char* name, const DeformableWindow& window, int64_t height, int64_t width);
+
+// inputs: images, offsets and perhaps masks; output: what the windows see
+extern const KernelPartOf<void(KernelContext& context, const DeformableWindow& window)> see_deformed;
+// inputs: the gradient of that, and its inputs; outputs: the gradients of these
+extern const KernelPartOf<void(KernelContext& context, const DeformableWindow& window)> deformed_gradients;
 
 // _deformable_columns and its gradient.
 Operators deformable_column_operators();

@@ -1,11 +1,12 @@
 // GridGenerator: where a BilinearSampler looks. Coordinates go from -1 to 1 over an image.
+#include "ops/spatial/grid.h"
 
 #include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/families.h"
+#include "ops/spatial/grid_places.h"
 #include "ops/spatial/numbers.h"
 
 namespace headrace {
@@ -64,55 +65,45 @@ void infer_back(Infer& i, const GridAttrs& a) {
   }
 }
 
-// Elements `step` apart, the first at -1.
-template <class T>
-T step_of(int64_t n) {
-  return static_cast<T>(2.0 / static_cast<double>(n - 1));
-}
-
 template <class T>
 void affine_plane(const T* row, int64_t height, int64_t width, T* out) {
-  const T down = step_of<T>(height), across = step_of<T>(width);
+  const T down = grid_step<T>(height), across = grid_step<T>(width);
   for (int64_t h = 0; h < height; ++h, out += width) {
-    const T shift = row[1] * (static_cast<T>(h) * down - 1) + row[2];
-    for (int64_t w = 0; w < width; ++w) out[w] = row[0] * (static_cast<T>(w) * across - 1) + shift;
+    const T shift = affine_shift(row, grid_coordinate(h, down));
+    for (int64_t w = 0; w < width; ++w) out[w] = row[0] * grid_coordinate(w, across) + shift;
   }
 }
 
 template <class T>
 void affine_plane_back(const T* head, int64_t height, int64_t width, T* row) {
-  const T down = step_of<T>(height), across = step_of<T>(width);
+  const T down = grid_step<T>(height), across = grid_step<T>(width);
   for (int64_t h = 0; h < height; ++h, head += width) {
     T sum = 0, moment = 0;
     for (int64_t w = 0; w < width; ++w) {
       sum += head[w];
-      moment += head[w] * (static_cast<T>(w) * across - 1);
+      moment += head[w] * grid_coordinate(w, across);
     }
     row[0] += moment;
-    row[1] += sum * (static_cast<T>(h) * down - 1);
+    row[1] += sum * grid_coordinate(h, down);
     row[2] += sum;
   }
 }
 
-// `x` times the size of an element in coordinates, plus the element's own place where asked.
 template <class T>
 void warp_plane(const T* x, int64_t height, int64_t width, bool is_column, bool has_place, T* out) {
-  const T half = static_cast<T>(static_cast<double>((is_column ? width : height) - 1) / 2);
+  const T half = half_extent<T>(is_column ? width : height);
   for (int64_t h = 0; h < height; ++h, x += width, out += width)
-    for (int64_t w = 0; w < width; ++w) {
-      const T place = static_cast<T>(is_column ? w : h);
-      out[w] = has_place ? (x[w] + place) / half - 1 : x[w] / half;
-    }
+    for (int64_t w = 0; w < width; ++w) out[w] = warped(x[w], is_column ? w : h, half, has_place);
 }
 
 template <class T>
-void run(KernelContext& c, const GridAttrs& a, bool is_back) {
+void make_planes(KernelContext& c, bool is_affine, bool is_back) {
   const Shape& grid = is_back ? c.input(0).shape : c.output(0).shape;
   const int64_t height = grid[2], width = grid[3], area = height * width;
   const T* x = numbers_of<T>(c, c.input(0));
   const Result<T> y(c, c.output(0));
   for (int64_t plane = 0; plane < 2 * grid[0]; ++plane) {
-    if (!is_affine(a))
+    if (!is_affine)
       warp_plane(x + plane * area, height, width, plane % 2 == 0, !is_back, y.data() + plane * area);
     else if (is_back)
       affine_plane_back(x + plane * area, height, width, y.data() + plane * 3);
@@ -120,6 +111,10 @@ void run(KernelContext& c, const GridAttrs& a, bool is_back) {
       affine_plane(x + plane * 3, height, width, y.data() + plane * area);
   }
   y.finish();
+}
+
+void grids_on_host(KernelContext& c, bool is_affine, bool is_back) {
+  with_floats(c.output(0).dtype, [&]<class T>() { make_planes<T>(c, is_affine, is_back); });
 }
 
 GridAttrs affine_sample() { return {.target_shape = {3, 4}}; }
@@ -136,8 +131,7 @@ OpDef grid_generator() {
        .counted_outputs = always(2),
        .array_names = {.outputs = {"output"}},
        .infer = infer_grid,
-       .kernel = [](KernelContext& c,
-                    const A& a) { with_floats(c.output(0).dtype, [&]<class T>() { run<T>(c, a, false); }); },
+       .kernel = [](KernelContext& c, const A& a) { make_grids(c, is_affine(a), false); },
        .gradient = [](Gradient& g,
                       const A&) { g.set(0, call(find_op("_backward_GridGenerator"), g.attrs(), {g.head()})); },
        .saves_inputs = kNothing,
@@ -147,24 +141,24 @@ OpDef grid_generator() {
 
 OpDef grid_gradient() {
   using A = GridAttrs;
-  return general<A>(
-      {.name = "_backward_GridGenerator",
-       .doc = "The gradient of what a grid was made of.",
-       .inputs = {"gradient"},
-       .infer = infer_back,
-       .kernel = [](KernelContext& c,
-                    const A& a) { with_floats(c.output(0).dtype, [&]<class T>() { run<T>(c, a, true); }); },
-       // The map is linear but for the elements' own places.
-       .gradient =
-           [](Gradient& g, const A& a) {
-             g.set(0, call(is_affine(a) ? find_op("GridGenerator") : g.op(), g.attrs(), {g.head()}));
-           },
-       .saves_inputs = kNothing,
-       .samples = {{{uniform({2, 2, 3, 4})}, make_attrs(affine_sample())},
-                   {{uniform({2, 2, 3, 4})}, make_attrs(warp_sample())}}});
+  return general<A>({.name = "_backward_GridGenerator",
+                     .doc = "The gradient of what a grid was made of.",
+                     .inputs = {"gradient"},
+                     .infer = infer_back,
+                     .kernel = [](KernelContext& c, const A& a) { make_grids(c, is_affine(a), true); },
+                     // The map is linear but for the elements' own places.
+                     .gradient =
+                         [](Gradient& g, const A& a) {
+                           g.set(0, call(is_affine(a) ? find_op("GridGenerator") : g.op(), g.attrs(), {g.head()}));
+                         },
+                     .saves_inputs = kNothing,
+                     .samples = {{{uniform({2, 2, 3, 4})}, make_attrs(affine_sample())},
+                                 {{uniform({2, 2, 3, 4})}, make_attrs(warp_sample())}}});
 }
 
 }  // namespace
+
+const decltype(make_grids) make_grids{"make_grids", grids_on_host};
 
 Operators grid_operators() { return {grid_generator(), grid_gradient()}; }
 

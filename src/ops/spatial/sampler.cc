@@ -1,13 +1,11 @@
 // BilinearSampler and SpatialTransformer: images seen at the places of a grid.
-
-#include <vector>
+#include "ops/spatial/sampler.h"
 
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/families.h"
 #include "ops/spatial/bilinear.h"
@@ -54,8 +52,8 @@ struct Sampling {
   int64_t area() const { return height * width; }
   const T* image(int64_t n) const { return data + n * channels * area(); }
   // Where sample k of image n is taken.
-  T row(int64_t n, int64_t k) const { return (grid[(2 * n + 1) * out + k] + 1) * static_cast<T>(height - 1) / 2; }
-  T column(int64_t n, int64_t k) const { return (grid[2 * n * out + k] + 1) * static_cast<T>(width - 1) / 2; }
+  T row(int64_t n, int64_t k) const { return sampled_place(grid[(2 * n + 1) * out + k], height); }
+  T column(int64_t n, int64_t k) const { return sampled_place(grid[2 * n * out + k], width); }
   Taps<T> taps(int64_t n, int64_t k) const {
     return Taps<T>(place_among_zeros(row(n, k), height), place_among_zeros(column(n, k), width), width);
   }
@@ -107,6 +105,14 @@ void sample_back(KernelContext& c) {
   to_grid.finish();
 }
 
+void sample_on_host(KernelContext& c) {
+  with_floats(c.output(0).dtype, [&]<class T>() { sample<T>(c); });
+}
+
+void spread_samples_on_host(KernelContext& c) {
+  with_floats(c.output(0).dtype, [&]<class T>() { sample_back<T>(c); });
+}
+
 OpDef bilinear_sampler() {
   using A = SamplerAttrs;
   return general<A>(
@@ -126,7 +132,7 @@ OpDef bilinear_sampler() {
              i.cost(sampling_cost(samples));
              i.output(samples, i.dtype(0));
            },
-       .kernel = [](KernelContext& c, const A&) { with_floats(c.output(0).dtype, [&]<class T>() { sample<T>(c); }); },
+       .kernel = [](KernelContext& c, const A&) { sample_images(c); },
        .gradient =
            [](Gradient& g, const A&) {
              const NDArray inputs[] = {g.head(), g.input(0), g.input(1)};
@@ -150,8 +156,7 @@ OpDef sampler_gradient() {
                            i.output(i.shape(1), i.dtype(1));
                            i.output(i.shape(2), i.dtype(1));
                          },
-                     .kernel = [](KernelContext& c,
-                                  const A&) { with_floats(c.output(0).dtype, [&]<class T>() { sample_back<T>(c); }); },
+                     .kernel = [](KernelContext& c, const A&) { spread_samples(c); },
                      .samples = {{{uniform({2, 3, 3, 2}), uniform({2, 3, 4, 5}), uniform({2, 2, 3, 2})}}}});
 }
 
@@ -185,6 +190,9 @@ OpDef spatial_transformer() {
 }
 
 }  // namespace
+
+const decltype(sample_images) sample_images{"sample_images", sample_on_host};
+const decltype(spread_samples) spread_samples{"spread_samples", spread_samples_on_host};
 
 Operators sampler_operators() { return {bilinear_sampler(), sampler_gradient(), spatial_transformer()}; }
 

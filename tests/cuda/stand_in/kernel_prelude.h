@@ -58,8 +58,9 @@ inline unsigned __match_any_sync(unsigned mask, unsigned value) {
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 
 // Threads of a block take turns, and so do the blocks of a stream.
-inline unsigned atomicAdd(unsigned* to, unsigned value) {
-  const unsigned before = *to;
+template <class T>
+inline T atomicAdd(T* to, std::type_identity_t<T> value) {
+  const T before = *to;
   *to += value;
   return before;
 }
