@@ -231,8 +231,8 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "training": try_training,
     "convolutions and recurrent layers": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
-    "moves and order": lambda: run_tests(
-        "CudaOrdering*:CudaSelection*:CudaSequences*:CudaCtcLoss*:CudaDetection*"
+    "moves, draws and order": lambda: run_tests(
+        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaKernels*:Ways/*"
     ),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),

@@ -9,17 +9,19 @@
 
 namespace headrace::device {
 
-// One array of a pooling.
-template <class T, int kPack>
-struct PackedImages {
-  T* data;
-  const ImageStrides& strides;
+inline int64_t offset_of_pack(const ImageStrides& strides, uint32_t image, uint32_t channel, const Place& x) {
+  return image * strides.first + offset_of(x, strides.place) + channel;
+}
 
-  auto& at(uint32_t image, uint32_t channel, const Place& x) const {
-    using Elements = std::conditional_t<std::is_const_v<T>, const Pack<T, kPack>, Pack<T, kPack>>;
-    return *reinterpret_cast<Elements*>(data + image * strides.first + offset_of(x, strides.place) + channel);
-  }
-};
+template <int kPack, class T>
+inline Pack<T, kPack> load_pack(const T* data, int64_t offset) {
+  return *reinterpret_cast<const Pack<T, kPack>*>(data + offset);
+}
+
+template <int kPack, class T>
+inline void store_pack(T* data, int64_t offset, const Pack<T, kPack>& pack) {
+  *reinterpret_cast<Pack<T, kPack>*>(data + offset) = pack;
+}
 
 // Calls f(image, first channel, place) for each pack of each place of images of `extents`.
 template <int kPack, class F>
@@ -40,12 +42,11 @@ struct LargestOfPack {
   int32_t numbers[kPack];  // of the elements in their plane; -1: there is none
   bool found = false;
 
-  LargestOfPack(const PoolingArguments& a, const PackedImages<const T, kPack>& data, uint32_t image, uint32_t channel,
-                const Place& y) {
+  LargestOfPack(const PoolingArguments& a, uint32_t image, uint32_t channel, const Place& y) {
     for (int j = 0; j < kPack; ++j) numbers[j] = -1;
     const int64_t* const in = a.window.data;
     for_elements(stand_at(a, y), [&](const Place& x) {
-      const Pack<const T, kPack> pack = data.at(image, channel, x);
+      const auto pack = load_pack<kPack>(static_cast<const T*>(a.data), offset_of_pack(a.data_strides, image, channel, x));
       const auto number = static_cast<int32_t>((x.at[0] * in[1] + x.at[1]) * in[2] + x.at[2]);
 #pragma unroll
       for (int j = 0; j < kPack; ++j) {
@@ -62,18 +63,17 @@ struct LargestOfPack {
 template <class T, PoolKind kKind, int kPack>
 inline void pool_packed(const PoolingArguments& a) {
   using Sum = std::conditional_t<is_real<T>, double, int64_t>;
-  const PackedImages<const T, kPack> data{static_cast<const T*>(a.data), a.data_strides};
-  const PackedImages<T, kPack> results{static_cast<T*>(a.result), a.result_strides};
+  const T* const data = static_cast<const T*>(a.data);
   for_each_pack<kPack>(a, a.window.out, [&](uint32_t image, uint32_t channel, const Place& y) {
     Pack<T, kPack> made;
     if constexpr (kKind == PoolKind::kMax) {
-      const LargestOfPack<T, kPack> largest(a, data, image, channel, y);
+      const LargestOfPack<T, kPack> largest(a, image, channel, y);
       for (int j = 0; j < kPack; ++j) made.elements[j] = largest.found ? largest.best[j] : numeric_cast<T>(a.least);
     } else {
       const Stand stand = stand_at(a, y);
       Sum sums[kPack] = {};
       for_elements(stand, [&](const Place& x) {
-        const Pack<const T, kPack> pack = data.at(image, channel, x);
+        const auto pack = load_pack<kPack>(data, offset_of_pack(a.data_strides, image, channel, x));
 #pragma unroll
         for (int j = 0; j < kPack; ++j) sums[j] += numeric_cast<Sum>(pack.elements[j]);
       });
@@ -81,7 +81,7 @@ inline void pool_packed(const PoolingArguments& a) {
         made.elements[j] =
             numeric_cast<T>(kKind == PoolKind::kSum ? sums[j] : sums[j] / static_cast<Sum>(stand.counted));
     }
-    results.at(image, channel, y) = made;
+    store_pack(static_cast<T*>(a.result), offset_of_pack(a.result_strides, image, channel, y), made);
   });
 }
 
@@ -93,14 +93,12 @@ inline ImageStrides strides_of_places(const PoolingArguments& a) {
 
 template <class T, int kPack>
 inline void pool_places_packed(const PoolingArguments& a) {
-  const PackedImages<const T, kPack> data{static_cast<const T*>(a.data), a.data_strides};
   const ImageStrides strides = strides_of_places(a);
-  const PackedImages<int32_t, kPack> places{a.places, strides};
   for_each_pack<kPack>(a, a.window.out, [&](uint32_t image, uint32_t channel, const Place& y) {
-    const LargestOfPack<T, kPack> largest(a, data, image, channel, y);
+    const LargestOfPack<T, kPack> largest(a, image, channel, y);
     Pack<int32_t, kPack> made;
     for (int j = 0; j < kPack; ++j) made.elements[j] = largest.numbers[j];
-    places.at(image, channel, y) = made;
+    store_pack(a.places, offset_of_pack(strides, image, channel, y), made);
   });
 }
 
@@ -108,17 +106,15 @@ inline void pool_places_packed(const PoolingArguments& a) {
 template <class T, PoolKind kKind, int kPack>
 inline void pool_back_packed(const PoolingArguments& a) {
   const int64_t* const in = a.window.data;
-  const PackedImages<const T, kPack> heads{static_cast<const T*>(a.result), a.result_strides};
-  const PackedImages<T, kPack> moving{static_cast<T*>(a.moving), a.moving_strides};
+  const T* const heads = static_cast<const T*>(a.result);
   const ImageStrides strides = strides_of_places(a);
-  const PackedImages<const int32_t, kPack> places{a.places, strides};
   for_each_pack<kPack>(a, in, [&](uint32_t image, uint32_t channel, const Place& x) {
     const auto number = static_cast<int32_t>((x.at[0] * in[1] + x.at[1]) * in[2] + x.at[2]);
     double sums[kPack] = {};
     for_elements(windows_over<int32_t>(a, x), [&](const Place& y) {
-      const Pack<const T, kPack> pack = heads.at(image, channel, y);
+      const auto pack = load_pack<kPack>(heads, offset_of_pack(a.result_strides, image, channel, y));
       if constexpr (kKind == PoolKind::kMax) {
-        const Pack<const int32_t, kPack> at = places.at(image, channel, y);
+        const auto at = load_pack<kPack>(static_cast<const int32_t*>(a.places), offset_of_pack(strides, image, channel, y));
 #pragma unroll
         for (int j = 0; j < kPack; ++j)
           if (at.elements[j] == number) sums[j] += numeric_cast<double>(pack.elements[j]);
@@ -130,7 +126,7 @@ inline void pool_back_packed(const PoolingArguments& a) {
     });
     Pack<T, kPack> made;
     for (int j = 0; j < kPack; ++j) made.elements[j] = numeric_cast<T>(sums[j]);
-    moving.at(image, channel, x) = made;
+    store_pack(static_cast<T*>(a.moving), offset_of_pack(a.moving_strides, image, channel, x), made);
   });
 }
 
