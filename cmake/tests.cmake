@@ -64,15 +64,18 @@ foreach(folder IN LISTS test_folders)
   set(options "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tools/tsan.supp halt_on_error=1 second_deadlock_stack=1")
   if(folder STREQUAL "cuda")
     set(options "${without_leaks}")
+    set(gpus "")
+  else()  # GPUs of the machine are none that tests simulate
+    set(gpus ENVIRONMENT_MODIFICATION "HEADRACE_CUDA=set:0")
   endif()
   set(fast "-*Stress*:*Slow*")
   if(folder STREQUAL "distributed" AND HEADRACE_SANITIZE MATCHES "thread")
     set(fast "${tests_without_grpc}")
   endif()
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "${fast}" TEST_LIST ${target}_fast
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 300 ENVIRONMENT "${options}")
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 300 ENVIRONMENT "${options}" ${gpus})
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "*Stress*:*Slow*" TEST_LIST ${target}_slow
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${options}")
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${options}" ${gpus})
 endforeach()
 
 # Convolutions and recurrent layers where there is no cuDNN, and what may be rounded to TF32.

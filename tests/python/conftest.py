@@ -2,14 +2,17 @@
 
 import gc
 import json
+import os
 import pathlib
 import subprocess
 import sys
 
 import pytest
 
-import headrace as hr
-from headrace import sim
+os.environ.setdefault("HEADRACE_CUDA", "0")  # GPUs of the machine are none that tests simulate
+
+import headrace as hr  # noqa: E402
+from headrace import sim  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
