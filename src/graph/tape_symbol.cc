@@ -36,6 +36,7 @@ class TapeReader {
     copy->label->name = fmt::format("node_{}", operation_count_++);
     copy->label->attrs = texts_of_attrs(node);
     for (const NDArray& input : node.inputs) copy->inputs.push_back(place_of(input));
+    spell(*copy);
     nodes_.emplace(&node, std::move(copy));
   }
 

@@ -8,6 +8,7 @@
 #include "backend/cuda/dnn.h"
 #include "base/config.h"
 #include "graph/cached_op.h"
+#include "graph/tape_symbol.h"
 #include "headrace/autograd.hpp"
 #include "headrace/random.hpp"
 #include "ops/rnn/layers.h"
@@ -298,6 +299,26 @@ TEST(CudaDnnRnnSlow, DropoutDrawsWhatTheHostDraws) {
       EXPECT_EQ(*count_of_rnn_passes(), *before + 3 * static_cast<uint64_t>(c.layers));
     }
   }
+}
+
+// As symbols of the tape of the host's layers.
+TEST(CudaDnnRnnSlow, SymbolsOfTheTapeRunOnTheHost) {
+  const RnnCase c{.mode = "lstm", .layers = 2, .projection = 2};
+  const Arrays in = rnn_inputs(c);
+  Arrays there = on_gpu(in);
+  for (NDArray& input : there) autograd::attach_grad(input);
+  Symbol symbol;
+  {
+    const autograd::RecordScope scope;
+    symbol = symbol_of_tape(run_rnn(c, there)[0]);
+  }
+  if (has_rnn_library()) {
+    EXPECT_NE(symbol.to_json().find("\"op\": \"RNN\""), std::string::npos) << symbol.to_json();
+  }
+  CachedOp graph(Symbol::from_json(symbol.to_json()));
+  const std::vector<std::string> names = graph.symbol().list_inputs();
+  ASSERT_EQ(names.size(), in.size());
+  expect_near({as_in_context(graph(in)[0], kGpu0)}, {run_rnn(c, in)[0]}, rnn_tolerance(c.dtype));
 }
 
 TEST(CudaDnnRnnSlow, BatchesOfNothing) {

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_stream.h"

@@ -2,10 +2,9 @@
 // under a lock: it is asked before work is issued, in any thread, and given work by the device's launch thread.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <tuple>
 #include <vector>
 
 #include "headrace/device.hpp"
@@ -24,7 +23,8 @@ struct DnnRnn {
   bool is_bidirectional;
   int64_t steps, batch, input, state, output, layers;  // output: of a direction, less than the state where it projects
 
-  auto operator<=>(const DnnRnn&) const = default;
+  auto all() const { return std::tie(cell, dtype, is_bidirectional, steps, batch, input, state, output, layers); }
+  bool operator<(const DnnRnn& other) const { return all() < other.all(); }
 };
 
 // Elements of the parameters that lie together here and there.

@@ -170,7 +170,7 @@ OpDef backward_layers() {
        .unsampled = "tested as the gradient of RNN on GPUs"});
 }
 
-std::optional<int64_t> bytes_kept(std::span<const NDArray> in, const RnnAttrs& a, int64_t columns) {
+std::optional<int64_t> bytes_kept_for(std::span<const NDArray> in, const RnnAttrs& a, int64_t columns) {
   const Shape& data = in[0].shape();
   return bytes_kept_by_rnn(device_of_call(in), {a, in[0].dtype(), data[0], data[1], columns});
 }
@@ -214,7 +214,8 @@ std::optional<std::vector<NDArray>> layers_one_by_one(std::span<const NDArray> i
   RnnAttrs one = a;
   one.num_layers = 1;
   one.state_outputs = true;
-  const std::optional<int64_t> first = bytes_kept(in, one, s.columns(0)), others = bytes_kept(in, one, s.columns(1));
+  const std::optional<int64_t> first = bytes_kept_for(in, one, s.columns(0)),
+                               others = bytes_kept_for(in, one, s.columns(1));
   if (!first || !others) return {};
   const std::vector<NDArray> parameters = parameters_of_layers(in[1], s);
   std::vector<std::vector<NDArray>> states;
@@ -245,7 +246,7 @@ std::optional<std::vector<NDArray>> layers_one_by_one(std::span<const NDArray> i
 std::optional<std::vector<NDArray>> layers_by_library(std::span<const NDArray> in, const RnnAttrs& a) {
   if (!is_for_library(in, a)) return {};
   if (a.p > 0 && a.num_layers > 1 && thread_state().training) return layers_one_by_one(in, a);
-  const std::optional<int64_t> kept = bytes_kept(in, a, in[0].shape()[2]);
+  const std::optional<int64_t> kept = bytes_kept_for(in, a, in[0].shape()[2]);
   if (!kept) return {};
   return layers_at_once(in, a, *kept);
 }
