@@ -50,6 +50,8 @@ std::string address_of(const std::string& host, int port) {
   return host.find(':') == host.npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
+gpr_timespec in_time(std::chrono::nanoseconds time) { return gpr_time_from_nanos(time.count(), GPR_TIMESPAN); }
+
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder, const char* variable) {
   if (folder.empty()) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions options;

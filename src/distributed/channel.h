@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,9 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& fold
 std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, int& port, grpc::Service& service);
 
 std::string address_of(const std::string& host, int port);
+
+// As gRPC takes deadlines: after so long, whatever happens to the wall clock meanwhile.
+gpr_timespec in_time(std::chrono::nanoseconds time);
 
 // Why a call has failed.
 std::string text_of(const grpc::Status& status);

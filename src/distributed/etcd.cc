@@ -53,7 +53,7 @@ bool Etcd::ask(const Attempt& attempt, Clock::time_point deadline) {
     lock.unlock();
     grpc::ClientContext context;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    context.set_deadline(std::chrono::system_clock::now() + std::min(kAttemptTime, left));
+    context.set_deadline(in_time(std::min(kAttemptTime, left)));
     context.AddMetadata("hasleader", "true");  // one that is cut off from the others says so at once
     const grpc::Status status = attempt(*line, context);
     if (status.ok()) return true;

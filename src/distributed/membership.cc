@@ -19,7 +19,7 @@
 namespace headrace::distributed {
 namespace {
 
-using Clock = std::chrono::system_clock;  // gRPC's
+using Clock = std::chrono::steady_clock;
 using Milliseconds = Retries::Milliseconds;
 
 constexpr Milliseconds kJoinTime{60'000};   // that all may take to start, at least
@@ -259,7 +259,7 @@ class Membership::Attending {
       const std::shared_ptr<Stream> stream = stream_;
       lock.unlock();
       grpc::ClientContext context;
-      context.set_deadline(deadline);
+      context.set_deadline(in_time(deadline - Clock::now()));
       Empty empty;
       if (stream->stub().Leave(&context, leaving, &empty).ok()) return;
       lock.lock();
