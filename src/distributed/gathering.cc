@@ -175,7 +175,8 @@ void Gathering::welcome(Seat& seat, Listener& stream) {
   Seat* const other = other_of(seat);
   const bool is_other_alone = other && !other->stream && !has_stand_in(*other);
   if (Listener* const before = std::exchange(seat.stream, &stream)) say_last(*before);
-  if (is_other_alone) other->away_since = std::max(other->away_since, Clock::now());  // it may be about to come, too
+  if (is_other_alone && has_stand_in(*other))  // that one may be about to come, too
+    other->away_since = std::max(other->away_since, Clock::now());
   Notice notice;
   notice.mutable_welcome()->set_process(own_process());
   say(stream, std::move(notice));

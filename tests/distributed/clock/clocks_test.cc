@@ -97,5 +97,15 @@ TEST_F(ClocksOfMembers, WhoCannotSaySoLeavesAllTheSameWhenItIsSetBackwards) {
   EXPECT_THAT(ears_[1].all(), Not(Contains(HasSubstr("cannot be reached"))));
 }
 
+TEST_F(ClocksOfMembers, MeetAgainWhenConnectionsBreakAfterItWasSetBackwards) {
+  for (int i = 1; i <= 5; ++i) {
+    set(-i);
+    proxy_->cut();
+    auto second = std::async(std::launch::async, [this] { workers_[1]->barrier(); });
+    workers_[0]->barrier();
+    second.get();
+  }
+}
+
 }  // namespace
 }  // namespace headrace::distributed
