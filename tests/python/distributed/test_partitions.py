@@ -1,5 +1,6 @@
-"""Jobs whose processes are cut off from etcd, and from each other, for a while: nothing is decided, applied or
-acknowledged twice, and what is left equals the replay.
+"""Jobs whose processes are cut off from etcd, and from each other, for a while.
+
+Nothing is decided, applied or acknowledged twice, and what is left equals the replay.
 """
 
 import pathlib

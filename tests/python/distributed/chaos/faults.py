@@ -17,13 +17,13 @@ from .processes import processes_of
 class Fault:
     """What happens to a process when servers have applied so many pushes."""
 
-    # "kill", "stop", "second job", "wake": stopped servers, when others have their place, "wake leader": the
-    # scheduler that was, when another one leads; "cut": off from others, what is said meanwhile comes late, or
-    # "sever": it is lost. Schedulers are cut off from etcd, or, without that, from all nodes; processes of etcd from
-    # each other; nodes from schedulers. "clock": the wall clock is set
+    # "kill", "stop", "second job", "wake": stopped servers, when others have their place, "wake leader":
+    # the scheduler that was, when another one leads; "clock": the wall clock is set; "cut": off from others,
+    # what is said meanwhile comes late, or "sever": it is lost. Schedulers are cut off from etcd or, without
+    # that, from all nodes; processes of etcd from each other; nodes from schedulers
     what: str
     at: int = 0
-    # also "leader": the scheduler that leads; "primary": of a server; "etcd": a process of that; "all": for clocks
+    # also "leader": the scheduler that leads; "primary": of a server; "etcd": a process of that; "all"
     role: str = ""
     number: int = 0  # of those of its role; of the server
     seconds: float = 0.0  # until it is over; 0: a process does not come back
@@ -72,7 +72,7 @@ class Faults:
         return not self._ending & set(processes_of(self._port))
 
     def _do(self, fault):
-        """False: it cannot be done yet, or whom it is about is not there, as the job is being started again."""
+        """False: it cannot be done yet, or whom it is about is not there: the job is being started again."""
         if fault.what == "wake":
             return self._wake()
         if fault.what == "wake leader":
@@ -84,7 +84,9 @@ class Faults:
             self._hit_etcd(fault)
             return True
         if fault.role == "all":
-            return all([self._set_clock(one, fault.hours) for one in processes_of(self._port)])
+            for one in processes_of(self._port):
+                self._set_clock(one, fault.hours)
+            return True
         process = self._process_of(fault)
         return process is not None and self._hit(fault, process)
 

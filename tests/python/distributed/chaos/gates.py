@@ -45,8 +45,8 @@ class Network:
 
 
 class Gate:
-    """Passes bytes from `port` to another port of this machine. `target`: that one, or a function that gives it,
-    or None while nobody listens.
+    """Passes bytes from `port` to another port of this machine. `target`: that one, or a function that gives
+    it, or None while nobody listens.
     """
 
     @classmethod
@@ -61,8 +61,8 @@ class Gate:
         return self
 
     def cut_off(self, process=None, loses=False):
-        """Nothing passes to and from a process, or anybody, until `heal`. What is said meanwhile comes then, late;
-        where it is lost connections break at once, and others are refused.
+        """Nothing passes to and from a process, or anybody, until `heal`. What is said meanwhile comes then,
+        late; where it is lost connections break at once, and others are refused.
         """
         self._network.call(self._cut_off(process, loses))
 

@@ -233,7 +233,9 @@ def _check_ends(life, settings, acknowledged, applied):
     assert {rank for rank, _ in life.ended} == set(range(settings["workers"])), life.ended
     for rank, incarnation in life.ended:
         steps = range(settings["steps"] - life.starts[rank, incarnation])
-        expected = {Push(key, rank, incarnation, one) for key in range(len(shapes_of(settings))) for one in steps}
+        expected = {
+            Push(key, rank, incarnation, one) for key in range(len(shapes_of(settings))) for one in steps
+        }
         for name, found in (("applied", applied), ("acknowledged", acknowledged)):
             pushes = {push for push in found if (push.rank, push.incarnation) == (rank, incarnation)}
             assert pushes == expected, f"{name}: {sorted(pushes ^ expected)} are missing or too many"

@@ -25,7 +25,9 @@ WORKER = pathlib.Path(__file__).with_name("worker.py")
 INSIDE = pathlib.Path(__file__).with_name("inside")  # what processes of jobs with gates import first
 # A wall clock that can be set, as CMake builds it beside the Python module.
 CLOCK = pathlib.Path(headrace.__file__).parents[2] / "tests" / "libshifted_clock.so"
-needs_clock = pytest.mark.skipif(not CLOCK.exists(), reason="needs shifted_clock, which CMake builds with tests")
+needs_clock = pytest.mark.skipif(
+    not CLOCK.exists(), reason="needs shifted_clock, which CMake builds with tests"
+)
 SECONDS = 240  # that a job may take on a busy machine
 RESTARTS = 8
 

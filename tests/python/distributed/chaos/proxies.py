@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from .processes import processes_of, ports_of
+from .processes import ports_of, processes_of
 
 _FORGETTING = 0.1  # seconds for which answers vanish before a connection is cut
 

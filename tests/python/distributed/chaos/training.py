@@ -1,4 +1,4 @@
-"""What workers train, and what comes of a gradient on its way: known to them, and to who checks what they did."""
+"""What workers train, and what comes of a gradient on its way: for them, and for who checks what they did."""
 
 import numpy
 
