@@ -24,6 +24,14 @@ if(TARGET headrace_cuda)
   set_target_properties(cuda_stand_in PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 endif()
 
+# What stands in for a wall clock that somebody sets while processes run. Sanitizers want to be the first that is preloaded.
+if(HEADRACE_DISTRIBUTED AND NOT HEADRACE_SANITIZE)
+  add_library(shifted_clock SHARED "${PROJECT_SOURCE_DIR}/tests/distributed/clock/shifted_clock.cc")
+  target_compile_options(shifted_clock PRIVATE -fvisibility=hidden)
+  target_link_libraries(shifted_clock PRIVATE headrace_flags ${CMAKE_DL_LIBS})
+  set_target_properties(shifted_clock PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+endif()
+
 # Those of tests/distributed that start no threads of gRPC, which is built without ThreadSanitizer: it does not see how they
 # order what they do, and finds races everywhere.
 string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Limits.* LongWaits.* Messages.* ProcessesTest.* Relays.* Rounds.* Shards.*
@@ -77,6 +85,14 @@ foreach(folder IN LISTS test_folders)
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "*Stress*:*Slow*" TEST_LIST ${target}_slow
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${options}" ${gpus})
 endforeach()
+
+if(TARGET shifted_clock AND TARGET test_distributed)
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests/clocks")
+  add_test(NAME distributed.clocks COMMAND test_distributed --gtest_brief=1 "--gtest_filter=Clocks*")
+  set_tests_properties(distributed.clocks PROPERTIES LABELS fast TIMEOUT 300
+    ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:shifted_clock>;CHAOS_CLOCKS=${PROJECT_BINARY_DIR}/tests/clocks")
+  add_dependencies(test_distributed shifted_clock)
+endif()
 
 # Convolutions and recurrent layers where there is no cuDNN, and what may be rounded to TF32.
 if(TARGET test_cuda)

@@ -28,6 +28,9 @@ constexpr const char* kCertifiedName = "headrace";
 
 constexpr int kLeastPingMs = 1000;
 
+// For which gRPC may be late itself to say that a deadline has passed.
+constexpr std::chrono::milliseconds kGrace{100};
+
 // An idle connection is asked for a sign of life, and closed when none comes for as long: half of the silence is left
 // to make another one.
 int ping_ms(const Job& job) { return std::max(kLeastPingMs, job.silence_ms / 4); }
@@ -49,6 +52,25 @@ int most_received(const Limits& limits) {
 std::string address_of(const std::string& host, int port) {
   return host.find(':') == host.npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
+
+TimeLimit::TimeLimit(grpc::ClientContext& context, std::chrono::nanoseconds time) {
+  context.set_deadline(in_time(time));
+  waiting_ = std::thread([this, &context, until = std::chrono::steady_clock::now() + time + kGrace] {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_until(lock, until, [this] { return is_over_; })) context.TryCancel();
+  });
+}
+
+TimeLimit::~TimeLimit() {
+  {
+    std::lock_guard guard(mutex_);
+    is_over_ = true;
+    changed_.notify_all();
+  }
+  waiting_.join();
+}
+
+gpr_timespec in_time(std::chrono::nanoseconds time) { return gpr_time_from_nanos(time.count(), GPR_TIMESPAN); }
 
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder, const char* variable) {
   if (folder.empty()) return grpc::InsecureChannelCredentials();

@@ -3,8 +3,12 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "distributed/job.h"
 
@@ -23,6 +27,26 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& fold
 std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, int& port, grpc::Service& service);
 
 std::string address_of(const std::string& host, int port);
+
+// As gRPC takes deadlines: so long from now.
+gpr_timespec in_time(std::chrono::nanoseconds time);
+
+// Ends a call that takes longer than it may, as long as this object is there. gRPC's own deadline alone does not where
+// somebody has set the wall clock back: its timers then wait for a moment that comes so much later.
+class TimeLimit {
+ public:
+  // Before the call begins.
+  TimeLimit(grpc::ClientContext& context, std::chrono::nanoseconds time);
+  ~TimeLimit();
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;  // guarded by mutex_
+  std::thread waiting_;
+};
 
 // Why a call has failed.
 std::string text_of(const grpc::Status& status);

@@ -9,7 +9,7 @@
 namespace headrace::distributed {
 namespace {
 
-constexpr std::chrono::milliseconds kServerTime{1500};  // for which a server may be away that has a backup
+constexpr std::chrono::milliseconds kServerTime{1500};  // for which one of the two processes of a server may be away
 constexpr const char* kVersion = HEADRACE_VERSION;
 
 const char* name_of(NodeRole role) { return role == WORKER ? "worker" : "server"; }
@@ -172,7 +172,11 @@ void Gathering::place_replicas() {
 
 // Takes the place of the stream before, and is told what that has not brought.
 void Gathering::welcome(Seat& seat, Listener& stream) {
+  Seat* const other = other_of(seat);
+  const bool is_other_alone = other && !other->stream && !has_stand_in(*other);
   if (Listener* const before = std::exchange(seat.stream, &stream)) say_last(*before);
+  if (is_other_alone && has_stand_in(*other))  // that one may be about to come, too
+    other->away_since = std::max(other->away_since, Clock::now());
   Notice notice;
   notice.mutable_welcome()->set_process(own_process());
   say(stream, std::move(notice));
@@ -311,10 +315,26 @@ void Gathering::note_missing(const Departure& departure) {
   missing_ = fmt::format("worker {} {}", departure.rank(), departure.lost() ? "was lost" : "has ended");
 }
 
+// The other process of a server; null: it is none, or there is none that could serve.
+Gathering::Seat* Gathering::other_of(const Seat& seat) const {
+  if (seat.node.role() != SERVER || parts_.empty()) return nullptr;
+  const Part& part = parts_[seat.rank % parts_.size()];
+  if (part.primary != &seat) return part.primary;
+  return part.is_copied ? part.backup : nullptr;
+}
+
+bool Gathering::has_stand_in(const Seat& seat) const {
+  const Seat* const other = other_of(seat);
+  return other && other->stream;
+}
+
 // The rest of the silence of a node, after which it is lost, has passed before its connection was known to be broken.
 std::chrono::milliseconds Gathering::time_away(const Seat& seat) const {
-  const std::chrono::milliseconds away(job_.silence_ms / 2);
-  return seat.node.role() == SERVER && job_.replicas > 1 ? std::min(away, kServerTime) : away;
+  return has_stand_in(seat) ? least_time_away() : std::chrono::milliseconds(job_.silence_ms / 2);
+}
+
+std::chrono::milliseconds Gathering::least_time_away() const {
+  return std::min(std::chrono::milliseconds(job_.silence_ms / 2), kServerTime);
 }
 
 bool Gathering::review_away() {

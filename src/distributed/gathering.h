@@ -130,6 +130,10 @@ class Gathering {
   Serving serving(size_t server) const;
   Notice notice_of(size_t server) const;
   bool pass_on(const Seat& seat);
+  Seat* other_of(const Seat& seat) const;
+  // Whether the other process of a server is there.
+  bool has_stand_in(const Seat& seat) const;
+  std::chrono::milliseconds least_time_away() const;
   std::chrono::milliseconds time_away(const Seat& seat) const;
   void give_up(Seat& seat);
   void tell_departure(const Seat& seat);

@@ -156,7 +156,7 @@ void Gathering::restore(const Kept& kept) {
     seat.node.set_rank(one.wish());
     seat.is_leaving = one.is_leaving();
     seat.is_gone = one.is_gone();
-    seat.away_since = Clock::now() + std::max(kReturnTime - time_away(seat), {});
+    seat.away_since = Clock::now() + std::max(kReturnTime - least_time_away(), {});
     last_incarnation_ = std::max(last_incarnation_, seat.incarnation);
     if (seat.is_gone) continue;
     std::vector<Seat*>& seats = seats_of(one.role());

@@ -19,7 +19,7 @@
 namespace headrace::distributed {
 namespace {
 
-using Clock = std::chrono::system_clock;  // gRPC's
+using Clock = std::chrono::steady_clock;
 using Milliseconds = Retries::Milliseconds;
 
 constexpr Milliseconds kJoinTime{60'000};   // that all may take to start, at least
@@ -259,9 +259,12 @@ class Membership::Attending {
       const std::shared_ptr<Stream> stream = stream_;
       lock.unlock();
       grpc::ClientContext context;
-      context.set_deadline(deadline);
       Empty empty;
-      if (stream->stub().Leave(&context, leaving, &empty).ok()) return;
+      const bool is_said = [&] {
+        const TimeLimit limit(context, deadline - Clock::now());
+        return stream->stub().Leave(&context, leaving, &empty).ok();
+      }();
+      if (is_said) return;
       lock.lock();
       changed_.wait_until(lock, deadline, [&] { return is_over_ || stream_ != stream; });
     }

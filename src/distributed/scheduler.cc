@@ -165,7 +165,7 @@ void run_scheduler(const Job& job) {
   } catch (...) {
     error = std::current_exception();
   }
-  server->Shutdown(std::chrono::system_clock::now() + kShutdownTime);
+  server->Shutdown(in_time(kShutdownTime));
   if (error) std::rethrow_exception(error);
 }
 

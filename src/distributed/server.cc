@@ -88,7 +88,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       answer_everybody();
       membership_.reset();
     }
-    listening->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));
+    listening->Shutdown(in_time(std::chrono::seconds(2)));
     check(why_.empty(), ErrorKind::kRuntime, "distributed: the server ends: {}", why_);
   }
 

@@ -193,6 +193,41 @@ TEST_F(GatheringTest, ADepartureThatNoSchedulerHasSeenIsNoticed) {
   EXPECT_TRUE(told[1].departure().lost());
 }
 
+// Two servers of two processes each, and one worker.
+class TwoServers : public GatheringTest {
+ protected:
+  static Node of_two(Node one) {
+    one.set_servers(2);
+    return one;
+  }
+  const Job two_{.role = Role::kScheduler, .workers = 1, .servers = 2, .replicas = 2};
+};
+
+// Nobody could serve in their place.
+TEST_F(TwoServers, ProcessesOfOneServerAreAwayTogetherForLongerThanOneAlone) {
+  Running running(two_, {}, memory_);
+  Ear of_servers[4];
+  const auto server = [&](size_t i) {
+    return of_two(node(SERVER, 2 + i, std::string(1, static_cast<char>('a' + i)) + ":1"));
+  };
+  running.gathering.enter(ears_[0], of_two(worker()));
+  for (size_t i = 0; i < 4; ++i) running.gathering.enter(of_servers[i], server(i));
+  const Cluster cluster = ears_[0].heard(1)[0].cluster();
+  const auto number_of = [](const std::string& address) { return static_cast<size_t>(address[0] - 'a'); };
+  const size_t both[] = {number_of(cluster.servers(1).address()), number_of(cluster.servers(1).backup())};
+  for (const size_t i : both) running.gathering.leave(of_servers[i]);
+  running.gathering.leave(of_servers[number_of(cluster.servers(0).address())]);
+  const Serving told = ears_[0].heard(2)[1].serving();
+  EXPECT_EQ(told.server(), 0);
+  EXPECT_EQ(told.address(), cluster.servers(0).backup());
+  Ear again[4];
+  for (const size_t i : both) {
+    running.gathering.enter(again[i], server(i));
+    EXPECT_TRUE(again[i].heard(1)[0].has_cluster());
+  }
+  EXPECT_EQ(ears_[0].heard(2).size(), 2U);
+}
+
 // Keeps the last word about the crowd alone.
 class CrowdEar final : public Listener {
  public:

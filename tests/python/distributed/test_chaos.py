@@ -83,10 +83,33 @@ def test_wrong_pushes_and_a_second_job_leave_the_others_alone(tmp_path):
     assert "another process has that port" in at_port and "is this a second job on one port?" in at_job
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "of_one",
+    [
+        scenario(
+            seed=8,
+            kind="dist_async",
+            rows=True,
+            optimizer="adagrad",
+            replicas=2,
+            faults=(Fault("kill", 40, "primary", 0), Fault("kill", 41, "primary", 1)),
+        ),
+        scenario(seed=9, rows=True, optimizer="sgd", servers=1),
+        scenario(
+            seed=10, compressed=True, replicas=2, link_faults=4, faults=(Fault("kill", 40, "primary", 0),)
+        ),
+    ],
+)
+def test_rows_and_what_is_compressed_count_once(tmp_path, of_one):
+    outcome = run(of_one, tmp_path / "job")
+    assert outcome.done == len(of_one.faults), outcome.output
+
+
 class TestTheCheck:
     """It finds what it looks for."""
 
-    settings = {"kind": "dist_sync", "workers": 2, "steps": 2, "elastic": False}
+    settings = {"kind": "dist_sync", "workers": 2, "steps": 2, "elastic": False, "rows": False}
     whole = [(one, rank) for one in range(2) for rank in range(2)]
 
     def life(self, applied, acknowledged=None):

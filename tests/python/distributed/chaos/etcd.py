@@ -17,14 +17,21 @@ needs_etcd = pytest.mark.skipif(PROGRAM is None, reason="needs etcd (Debian: apt
 
 
 class Etcd:
-    """Ends with the `with` in which it is. The folder is one that is empty."""
+    """Ends with the `with` in which it is. The folder is one that is empty. Where a network is given all that
+    reach it, the processes themselves among them, do so through gates.
+    """
 
-    def __init__(self, folder, count=3, options=()):
+    def __init__(self, folder, count=3, options=(), network=None):
         ports = iter(free_ports(2 * count))
         self._clients, self._peers = ([next(ports) for _ in range(count)] for _ in range(2))
         self._folder, self._options = folder, list(options)
         self._nodes = [None] * count
-        self.addresses = ",".join(f"127.0.0.1:{port}" for port in self._clients)
+        self._to_clients, self._to_peers = (
+            [network.gate(port) for port in all_ports] if network else []
+            for all_ports in (self._clients, self._peers)
+        )
+        ports = [gate.port for gate in self._to_clients] or self._clients
+        self.addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
 
     def __enter__(self):
         for number in range(len(self._nodes)):
@@ -45,10 +52,11 @@ class Etcd:
     def start(self, number):
         """Also one that was killed: it goes on with what it had."""
         client, peer = (f"http://127.0.0.1:{ports[number]}" for ports in (self._clients, self._peers))
-        cluster = ",".join(f"n{one}=http://127.0.0.1:{port}" for one, port in enumerate(self._peers))
+        others = [f"http://127.0.0.1:{port}" for port in self._ports_of_peers()]
+        cluster = ",".join(f"n{one}={address}" for one, address in enumerate(others))
         command = [PROGRAM, "--name", f"n{number}", "--data-dir", str(self._folder / f"n{number}")]
         command += ["--listen-client-urls", client, "--advertise-client-urls", client]
-        command += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
+        command += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", others[number]]
         command += ["--initial-cluster", cluster, "--logger", "zap", "--log-level", "error", *self._options]
         with open(self._folder / f"n{number}.log", "a") as log:
             self._nodes[number] = subprocess.Popen(
@@ -61,6 +69,32 @@ class Etcd:
 
     def signal(self, number, what):
         self._nodes[number].send_signal(what)
+
+    def cut_off(self, number, loses=False):
+        """From the others; who asks it still can."""
+        for gate, process in self._gates_around(number):
+            gate.cut_off(process, loses)
+
+    def heal(self, number):
+        for gate, process in self._gates_around(number):
+            gate.heal(process)
+
+    def cut_off_client(self, process, loses=False):
+        """From all of it."""
+        for gate in self._to_clients:
+            gate.cut_off(process, loses)
+
+    def heal_client(self, process):
+        for gate in self._to_clients:
+            gate.heal(process)
+
+    def _gates_around(self, number):
+        """[(gate, process that passes it)], None: all."""
+        own = self._nodes[number].pid
+        return [(gate, None if one == number else own) for one, gate in enumerate(self._to_peers)]
+
+    def _ports_of_peers(self):
+        return [gate.port for gate in self._to_peers] or self._peers
 
     def keys(self):
         """{key: value} of all jobs."""

@@ -7,11 +7,11 @@ import tempfile
 
 import numpy
 
-from headrace import kv, nd, optimizer
+from headrace import kv, nd
 from headrace.kvstore.states import set_states
 from headrace.optimizer.state_io import load_states
 
-from .worker import RATE, SIZES, gradient
+from .training import Residual, array_of, gradient, is_sparse, optimizer_of, rows_of, shapes_of, zeros
 
 Push = collections.namedtuple("Push", "key rank incarnation round")
 
@@ -132,24 +132,32 @@ class Replay:
     def __init__(self, settings, weights=None, states=None):
         self._settings = settings
         self._store = kv.create("local")
-        self._store.set_optimizer(optimizer.Adam(learning_rate=RATE))
-        for key, size in enumerate(SIZES):
-            self._store.init(key, nd.array(weights[key]) if weights else nd.zeros((size,)))
+        self._store.set_optimizer(optimizer_of(settings))
+        self._shapes = shapes_of(settings)
+        self._residuals = collections.defaultdict(Residual)  # by key and worker
+        for key, shape in enumerate(self._shapes):
+            self._store.init(key, _stored(key, weights[key]) if weights else zeros(key, shape))
         if states is not None:
             set_states(self._store.updater, states)
 
     def apply(self, pushes, starts):
         """Those of one key that count together."""
-        values = [
-            gradient(self._settings, push.rank, push.key, starts[push.rank, push.incarnation] + push.round)
-            for push in pushes
-        ]
-        self._store.push(pushes[0].key, [nd.array(one) for one in values])
+        values = [self._pushed(push, starts[push.rank, push.incarnation] + push.round) for push in pushes]
+        self._store.push(pushes[0].key, values)
+
+    def _pushed(self, push, step):
+        values = gradient(self._settings, push.rank, push.key, step)
+        if self._settings["compressed"]:
+            values = self._residuals[push.key, push.rank, push.incarnation].sent_of(values)
+        return array_of(push.key, values, rows_of(push.rank, step))
 
     def weights(self):
-        outs = [nd.zeros((size,)) for size in SIZES]
+        outs = [zeros(key, shape) for key, shape in enumerate(self._shapes)]
         for key, out in enumerate(outs):
-            self._store.pull(key, out=out)
+            if is_sparse(key):
+                self._store.row_sparse_pull(key, out=out, row_ids=nd.arange(out.shape[0]))
+            else:
+                self._store.pull(key, out=out)
         return [out.asnumpy() for out in outs]
 
     def states(self):
@@ -170,7 +178,8 @@ def check(folder, settings):
         replay = _begin(life, settings, snapshots)
         snapshots += _replay(replay, life, settings, is_last)
     _check_end(folder, replay)
-    if settings["kind"] == "dist_sync":  # whatever has happened
+    begins_anew = count > 1 and settings["compressed"]  # without what was left out before
+    if settings["kind"] == "dist_sync" and not begins_anew:  # whatever has happened
         _check_end(folder, _uninterrupted(settings))
 
 
@@ -210,7 +219,7 @@ def check_sets(life, settings, has_ended_well):
         )
         expected = {
             (key, rank, one)
-            for key in range(len(SIZES))
+            for key in range(len(shapes_of(settings)))
             for (rank, _), start in life.starts.items()
             for one in range(settings["steps"] - start)
         }
@@ -224,7 +233,9 @@ def _check_ends(life, settings, acknowledged, applied):
     assert {rank for rank, _ in life.ended} == set(range(settings["workers"])), life.ended
     for rank, incarnation in life.ended:
         steps = range(settings["steps"] - life.starts[rank, incarnation])
-        expected = {Push(key, rank, incarnation, one) for key in range(len(SIZES)) for one in steps}
+        expected = {
+            Push(key, rank, incarnation, one) for key in range(len(shapes_of(settings))) for one in steps
+        }
         for name, found in (("applied", applied), ("acknowledged", acknowledged)):
             pushes = {push for push in found if (push.rank, push.incarnation) == (rank, incarnation)}
             assert pushes == expected, f"{name}: {sorted(pushes ^ expected)} are missing or too many"
@@ -260,13 +271,22 @@ def _replay(replay, life, settings, is_last):
     return snapshots
 
 
+def _stored(key, values):
+    return nd.array(values).tostype("row_sparse" if is_sparse(key) else "default")
+
+
 def _uninterrupted(settings):
     replay = Replay(settings)
     for step in range(settings["steps"]):
-        for key in range(len(SIZES)):
+        for key in range(len(shapes_of(settings))):
             pushes = [Push(key, rank, 0, step) for rank in range(settings["workers"])]
             replay.apply(pushes, collections.defaultdict(int))
     return replay
+
+
+def _arrays(moments):
+    """Of what an optimizer keeps for a key: several, or one."""
+    return moments if isinstance(moments, (list, tuple)) else (moments,)
 
 
 def _check_end(folder, replay):
@@ -277,7 +297,7 @@ def _check_end(folder, replay):
     theirs, their_counts = load_states((folder / "end.states").read_bytes())
     assert ours.keys() == theirs.keys(), (ours.keys(), theirs.keys())
     for key, moments in ours.items():
-        for one, other in zip(moments, theirs[key]):
+        for one, other in zip(*map(_arrays, (moments, theirs[key]))):
             numpy.testing.assert_array_equal(other.asnumpy(), one.asnumpy())
     ours, theirs = our_counts._index_update_count, their_counts._index_update_count
     assert ours == theirs, f"update counts are {theirs}, and should be {ours}"

@@ -2,37 +2,34 @@
 
 import contextlib
 import dataclasses
-import functools
 import json
 import os
 import pathlib
 import random
-import signal
 import socket
 import subprocess
 import sys
 import time
 
+import pytest
+
+import headrace
+
 from . import histories
 from .etcd import Etcd
-from .proxies import processes_of
+from .faults import Fault, Faults
+from .gates import Network
+from .processes import processes_of
 
 WORKER = pathlib.Path(__file__).with_name("worker.py")
+INSIDE = pathlib.Path(__file__).with_name("inside")  # what processes of jobs with gates import first
+# A wall clock that can be set, as CMake builds it beside the Python module.
+CLOCK = pathlib.Path(headrace.__file__).parents[2] / "tests" / "libshifted_clock.so"
+needs_clock = pytest.mark.skipif(
+    not CLOCK.exists(), reason="needs shifted_clock, which CMake builds with tests"
+)
 SECONDS = 240  # that a job may take on a busy machine
 RESTARTS = 8
-
-
-@dataclasses.dataclass
-class Fault:
-    """What happens to a process when servers have applied so many pushes."""
-
-    # "kill", "stop", "second job", "wake": stopped servers, when others have their place, or "wake leader":
-    # the scheduler that was, when another one leads
-    what: str
-    at: int = 0
-    role: str = ""  # also "leader": the scheduler that leads; "etcd": a process of that
-    number: int = 0  # of those of its role
-    seconds: float = 0.0  # that it is stopped; that a process of etcd is not there, 0: it does not come back
 
 
 @dataclasses.dataclass
@@ -45,8 +42,10 @@ class Scenario:
     servers: int = 2
     replicas: int = 1
     schedulers: int = 0  # with etcd; 0: one, without
+    etcds: int = 3  # processes of etcd
     stop_at: str = ""  # moment at which a server stops by itself
     steps: int = 12
+    pause: float = 0.0  # seconds between steps
     shares_memory: bool = True
     seconds_to_save: int = 0  # between checkpoints
     link_faults: int = 0  # of each proxy between a worker and others
@@ -55,28 +54,39 @@ class Scenario:
     wrong_shapes: bool = False
     faults: tuple = ()
     elastic: bool = False
+    optimizer: str = "adam"
+    rows: bool = False  # a key of row_sparse arrays, beside the others
+    compressed: bool = False
+    tls: bool = False
 
     def settings(self):
-        names = ("seed", "kind", "workers", "steps", "link_faults", "wrong_shapes", "elastic")
+        names = ["seed", "kind", "workers", "steps", "pause", "link_faults", "wrong_shapes", "elastic"]
+        names += ["optimizer", "rows", "compressed"]
         lists = {name: list(getattr(self, name)) for name in ("full_disk", "nan")}
-        waits = any(fault.what.startswith("wake") for fault in self.faults)
+        waits = self.has_gates or any(fault.what.startswith("wake") for fault in self.faults)
         return {**{name: getattr(self, name) for name in names}, **lists, "waits": waits}
+
+    @property
+    def has_gates(self):
+        return any(fault.is_cut for fault in self.faults)
+
+    @property
+    def has_clocks(self):
+        return any(fault.what == "clock" for fault in self.faults)
 
     @classmethod
     def by_chance(cls, seed):
         chances = random.Random(seed)
         workers, servers, steps = chances.randint(1, 3), chances.randint(1, 2), chances.randint(8, 20)
         replicas, schedulers = chances.randint(1, 2), chances.choice([0, 2, 3])
+        what = chances.choice(["rows", "compressed", "neither"])
+        counts = {"worker": workers, "server": servers * replicas, "scheduler": max(schedulers, 1)}
+        if replicas > 1:
+            counts["primary"] = servers
+        if schedulers:
+            counts.update({"leader": 1, "etcd": chances.choice([1, 3])})
         pushes = 3 * workers * steps
-        faults = []
-        roles = ["worker", "server", "scheduler"] + ["leader", "etcd"] * (schedulers > 0)
-        for _ in range(chances.randint(0, 3)):
-            role = chances.choice(roles)
-            of_role = {"worker": workers, "server": servers * replicas, "scheduler": max(schedulers, 1)}
-            number = chances.randrange(of_role.get(role, 1))
-            what = chances.choice(["kill", "stop", "stop"])
-            seconds = chances.uniform(0.1, 2 if role in ("worker", "scheduler") else 6)
-            faults.append(Fault(what, chances.randrange(pushes), role, number, seconds))
+        faults = [_fault_by_chance(chances, counts, pushes) for _ in range(chances.randint(0, 3))]
         return cls(
             seed=seed,
             kind=chances.choice(["dist_sync", "dist_async"]),
@@ -84,15 +94,39 @@ class Scenario:
             servers=servers,
             replicas=replicas,
             schedulers=schedulers,
+            etcds=counts.get("etcd", 0),
             steps=steps,
+            pause=chances.choice([0, 0.1]),
             shares_memory=chances.random() < 0.5,
             link_faults=chances.choice([0, 3, 6]),
             full_disk=tuple(step for step in range(steps) if chances.random() < 0.2),
-            nan=(0, 1, steps - 2) if chances.random() < 0.2 else (),
+            nan=(0, 1, steps - 2) if what != "compressed" and chances.random() < 0.2 else (),
             wrong_shapes=chances.random() < 0.3,
             faults=tuple(sorted(faults, key=lambda one: one.at)),
             elastic=chances.random() < 0.5,
+            optimizer=chances.choice(["adam", "sgd", "adagrad"]),
+            rows=what == "rows",
+            compressed=what == "compressed",
+            tls=chances.random() < 0.2,
         )
+
+
+def _fault_by_chance(chances, counts, pushes):
+    """`counts`: processes by role."""
+    role = chances.choice(sorted(counts))
+    whats = ["kill", "stop", "stop"]
+    if CLOCK.exists() and role != "etcd":
+        whats.append("clock")
+    what = chances.choice([*whats, "cut", "sever"])
+    is_short = role in ("worker", "scheduler") and what == "stop"
+    return Fault(
+        what,
+        at=chances.randrange(pushes),
+        role=role,
+        number=chances.randrange(counts[role]),
+        seconds=chances.uniform(0.1, 2 if is_short else 6),
+        hours=chances.uniform(-48, 48),
+    )
 
 
 @dataclasses.dataclass
@@ -123,15 +157,19 @@ def run(scenario, folder):
 def _run(scenario, folder):
     (folder / "histories").mkdir(parents=True)
     with contextlib.ExitStack() as until_the_end:
+        network = until_the_end.enter_context(Network()) if scenario.has_gates else None
         etcd = None
         if scenario.schedulers:
             (folder / "etcd").mkdir()
-            etcd = until_the_end.enter_context(Etcd(folder / "etcd"))
-        return _run_with(scenario, folder, etcd)
+            etcd = Etcd(folder / "etcd", scenario.etcds, network=network)
+            until_the_end.enter_context(etcd)
+        return _run_with(scenario, folder, etcd, network)
 
 
-def _run_with(scenario, folder, etcd):
+def _run_with(scenario, folder, etcd, network):
     port = _free_port()
+    count = max(scenario.schedulers, 1)
+    gates = [network.gate(_Scheduler(port, one)) for one in range(count)] if network else []
     command = [
         sys.executable,
         "-m",
@@ -141,7 +179,9 @@ def _run_with(scenario, folder, etcd):
         "-s",
         str(scenario.servers),
     ]
-    command += ["--port", str(port), "--restart", str(RESTARTS), "--plain"]
+    command += ["--port", str(port), "--restart", str(RESTARTS)]
+    if not scenario.tls:
+        command.append("--plain")
     command += ["--replicas", str(scenario.replicas)]
     if scenario.elastic:
         command.append("--elastic")
@@ -151,12 +191,18 @@ def _run_with(scenario, folder, etcd):
     command += [sys.executable, str(WORKER), str(folder), json.dumps(scenario.settings())]
     variables = {"HEADRACE_HISTORY": str(folder / "histories")}
     variables["HEADRACE_SHARED_MEMORY"] = str(int(scenario.shares_memory))
+    if gates:
+        variables["CHAOS_GATES"] = ",".join(str(gate.port) for gate in gates)
+        variables["PYTHONPATH"] = os.pathsep.join([str(INSIDE), os.environ.get("PYTHONPATH", "")])
+    if scenario.has_clocks:
+        (folder / "clocks").mkdir()
+        variables["CHAOS_CLOCKS"], variables["LD_PRELOAD"] = str(folder / "clocks"), str(CLOCK)
     if scenario.stop_at:
         variables["HEADRACE_STOP_AT"] = scenario.stop_at
     with open(folder / "output", "w+") as output:
         job = subprocess.Popen(command, env={**os.environ, **variables}, stdout=output, stderr=output)
         try:
-            with_faults = _Faults(scenario, port, folder, etcd)
+            with_faults = Faults(scenario, port, folder, etcd, gates)
             deadline = time.monotonic() + SECONDS
             while job.poll() is None and time.monotonic() < deadline:
                 with_faults.do_those_due()
@@ -175,122 +221,18 @@ def _run_with(scenario, folder, etcd):
         )
 
 
-class _Faults:
-    def __init__(self, scenario, port, folder, etcd):
-        self._left = list(scenario.faults)
-        self._etcd = etcd
-        self._former = None  # scheduler that has led, and was stopped
-        self._variables = {"DMLC_NUM_WORKER": str(scenario.workers), "DMLC_NUM_SERVER": str(scenario.servers)}
-        self._port, self._folder = port, folder
-        self._stopped = []  # (when it goes on, function that has it go on)
-        self._intruders = []
-        self._woken = []  # whose end workers wait for
-        self.done = 0
+class _Scheduler:
+    """Where the one of this number listens, of the job whose first one has this port; None: it is unknown."""
 
-    def do_those_due(self):
-        for entry in [one for one in self._stopped if one[0] <= time.monotonic()]:
-            self._stopped.remove(entry)
-            entry[1]()
-        while self._left and self._left[0].at <= self._applied():
-            fault = self._left[0]
-            if fault.what == "wake":
-                if not self._has_succession():
-                    return
-                self._woken = _stopped_servers(self._port)
-                for process in self._woken:
-                    _signal(process, signal.SIGCONT)
-            elif fault.what == "wake leader":
-                if self._leader() in (None, self._former):
-                    return
-                _signal(self._former, signal.SIGCONT)
-            elif fault.what == "second job":
-                self._intruders += [self._intruder(role) for role in ("scheduler", "worker")]
-            elif not self._hit(fault):
-                return  # it is not there, as the job is being started again
-            self._left.pop(0)
-            self.done += 1
-        if self._former and "it leads no more" in (self._folder / "output").read_text():
-            (self._folder / "woken").touch()
-        if self._woken and not set(self._woken) & set(processes_of(self._port)):
-            (self._folder / "woken").touch()
+    def __init__(self, port, number):
+        self._first, self._number = port, number
+        self._own = port if number == 0 else None
 
-    def intruders(self):
-        told = [one.communicate()[1] for one in self._intruders]
-        return [(one.returncode, errors) for one, errors in zip(self._intruders, told)]
-
-    def _has_succession(self):
-        files = (self._folder / "histories").glob("*-server-*")
-        lines = [line.split() for path in files for line in path.read_text().splitlines()]
-        return any(line[0] == "serving" and int(line[2]) > 1 for line in lines)
-
-    def _applied(self):
-        files = (self._folder / "histories").glob("*-server-*")
-        return sum(path.read_text().count("applied ") for path in files)
-
-    def _leader(self):
-        """The process of the scheduler that leads; None: none does."""
-        there = processes_of(self._port)
-        return next((one for one in self._etcd.leaders() if one in there), None)
-
-    def _hit_etcd(self, fault):
-        number = fault.number
-        if fault.what == "stop":
-            self._etcd.signal(number, signal.SIGSTOP)
-            goes_on = functools.partial(self._etcd.signal, number, signal.SIGCONT)
-        else:
-            self._etcd.kill(number)
-            goes_on = functools.partial(self._etcd.start, number)
-        if fault.seconds:
-            self._stopped.append((time.monotonic() + fault.seconds, goes_on))
-        return True
-
-    def _hit(self, fault):
-        if fault.role == "etcd":
-            return self._hit_etcd(fault)
-        if fault.role == "leader":
-            process = self._leader()
-            return process is not None and self._do(fault, process)
-        ranks = {}  # of the processes of the role, or their numbers
-        for number, variables in processes_of(self._port).items():
-            if variables.get("DMLC_ROLE") == fault.role:
-                ranks[int(variables.get("DMLC_WORKER_ID", number))] = number
-        if len(ranks) <= fault.number:
-            return False
-        return self._do(fault, ranks[sorted(ranks)[fault.number]])
-
-    def _do(self, fault, process):
-        if fault.what == "stop" and fault.role == "leader":
-            self._former = process
-        if fault.what == "stop" and fault.seconds:
-            goes_on = functools.partial(_signal, process, signal.SIGCONT)
-            self._stopped.append((time.monotonic() + fault.seconds, goes_on))
-        return _signal(process, {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}[fault.what])
-
-    def _intruder(self, role):
-        code = "from headrace import kv; kv.create('dist_sync')"
-        command = ["-m", "headrace.kvstore"] if role == "scheduler" else ["-c", code]
-        variables = {**self._variables, "DMLC_ROLE": role, "DMLC_PS_ROOT_URI": "127.0.0.1"}
-        variables["DMLC_PS_ROOT_PORT"] = str(self._port)
-        return subprocess.Popen(
-            [sys.executable, *command],
-            env={**os.environ, **variables},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-
-def _stopped_servers(port):
-    servers = [one for one, variables in processes_of(port).items() if variables["DMLC_ROLE"] == "server"]
-    return [one for one in servers if pathlib.Path(f"/proc/{one}/stat").read_text().split()[2] == "T"]
-
-
-def _signal(process, number):
-    try:
-        os.kill(process, number)
-    except ProcessLookupError:
-        return False
-    return True
+    def __call__(self):
+        for variables in processes_of(self._first).values() if self._own is None else ():
+            if addresses := variables.get("HEADRACE_SCHEDULERS"):
+                self._own = int(addresses.split(",")[self._number].rpartition(":")[2])
+        return self._own
 
 
 def _free_port():

@@ -2,11 +2,12 @@
 
 import contextlib
 import os
-import pathlib
 import random
 import socket
 import threading
 import time
+
+from .processes import ports_of, processes_of
 
 _FORGETTING = 0.1  # seconds for which answers vanish before a connection is cut
 
@@ -66,7 +67,7 @@ def lead_through(seed, faults):
     """Has this process reach the scheduler and the servers of its job through proxies. Before it joins."""
     chances = random.Random(seed)
     port, servers = int(os.environ["DMLC_PS_ROOT_PORT"]), int(os.environ["DMLC_NUM_SERVER"])
-    while len(ports := _ports_of_servers(port)) < servers:
+    while len(ports := _ports_of_servers(int(os.environ.get("CHAOS_PORT", port)))) < servers:
         time.sleep(0.02)
     routes = {of_server: Proxy(of_server, chances, faults) for of_server in ports}
     os.environ["HEADRACE_ROUTES"] = ",".join(
@@ -81,39 +82,7 @@ def lead_through(seed, faults):
     os.environ["DMLC_PS_ROOT_PORT"] = str(Proxy(port, chances, faults).port)
 
 
-def processes_of(port):
-    """{number: environment} of the processes of a job whose scheduler has this port."""
-    found = {}
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            variables = (process / "environ").read_bytes().split(b"\0")
-        except OSError:
-            continue  # it has ended meanwhile, or is another user's
-        if f"DMLC_PS_ROOT_PORT={port}".encode() in variables:
-            found[int(process.name)] = dict(one.decode().split("=", 1) for one in variables if b"=" in one)
-    return found
-
-
 def _ports_of_servers(port):
     """Where the servers of a job listen, in order."""
-    listening = {}  # by inode
-    lines = [
-        line
-        for name in ("tcp", "tcp6")
-        for line in pathlib.Path(f"/proc/net/{name}").read_text().splitlines()
-    ]
-    for fields in map(str.split, lines):
-        if fields[3] == "0A":
-            listening[fields[9]] = int(fields[1].rpartition(":")[2], 16)
-    ports = set()
-    for number, variables in processes_of(port).items():
-        if variables.get("DMLC_ROLE") != "server":
-            continue
-        for descriptor in pathlib.Path(f"/proc/{number}/fd").glob("*"):
-            try:
-                name = os.readlink(descriptor)
-            except OSError:
-                continue
-            if name.startswith("socket:[") and name[8:-1] in listening:
-                ports.add(listening[name[8:-1]])
-    return sorted(ports)
+    servers = [one for one, variables in processes_of(port).items() if variables.get("DMLC_ROLE") == "server"]
+    return sorted(set().union(*[ports_of(one, listen=True) for one in servers]))

@@ -10,30 +10,37 @@ import time
 
 import numpy
 
-SIZES = (3, 1000, 20_000)  # of the arrays of the keys 0, 1 and 2
-RATE = 0.01
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+
+from chaos.proxies import lead_through
+from chaos.training import (
+    SIZES,
+    THRESHOLD,
+    array_of,
+    gradient,
+    is_sparse,
+    optimizer_of,
+    rows_of,
+    shapes_of,
+    zeros,
+)
+
 FILE_BYTES = 65_536  # that a file may have while the disk is full
-
-
-def gradient(settings, rank, key, step):
-    values = numpy.sin(numpy.arange(SIZES[key]) + 3 * key + 7 * rank + step).astype("float32")
-    if [rank, key, step] == settings["nan"]:
-        values[0] = numpy.nan
-    return values
 
 
 def main(folder, settings):
     place, life = int(os.environ["DMLC_WORKER_ID"]), int(os.environ["HEADRACE_RESTARTS"])
     if settings["link_faults"]:
-        from proxies import lead_through  # beside this program
-
         lead_through(f"{settings['seed']} {place} {life}", settings["link_faults"])
-    from headrace import kv, nd, optimizer
+    from headrace import kv, nd
 
     store = kv.create(settings["kind"])
-    store.set_optimizer(optimizer.Adam(learning_rate=RATE))
-    for key, size in enumerate(SIZES):
-        store.init(key, nd.zeros((size,)))
+    if settings["compressed"]:
+        store.set_gradient_compression({"type": "2bit", "threshold": THRESHOLD})
+    store.set_optimizer(optimizer_of(settings))
+    outs = [zeros(key, shape) for key, shape in enumerate(shapes_of(settings))]
+    for key, out in enumerate(outs):
+        store.init(key, out)
     rank = store.rank
     states = store.restored_states()
     start = (states or {}).get(rank, {"step": 0})["step"]
@@ -43,19 +50,20 @@ def main(folder, settings):
     write(told, {"start": start, "has_ended": False})
     place = {"step": start}
     store.keep_state(lambda: place)
-    outs = [nd.zeros((size,)) for size in SIZES]
     for step in range(start, settings["steps"]):
         place["step"] = step + 1
         if rank == 0:
             limit_files(step in settings["full_disk"])
         if settings["wrong_shapes"] and step % 5 == rank:
             push_wrong_shape(store, nd)
-        for key in range(len(SIZES)):
-            store.push(key, nd.array(gradient(settings, rank, key, step)))
+        for key in range(len(outs)):
+            store.push(key, array_of(key, gradient(settings, rank, key, step), rows_of(rank, step)))
         if step % 3 == 2:
-            pull_all(store, outs)
+            pull_all(store, outs, rows=slice(step % 2, None, 2))
+        time.sleep(settings["pause"])
     limit_files(False)
     pull_all(store, outs)
+    (folder / f"waiting-{rank}").touch()
     while settings["waits"] and not (folder / "woken").exists():
         time.sleep(0.02)
     write(told, {"start": start, "has_ended": True})
@@ -85,9 +93,15 @@ def await_others(folder, life, workers):
         time.sleep(0.02)
 
 
-def pull_all(store, outs):
+def pull_all(store, outs, rows=slice(None)):
+    """Of row_sparse arrays those rows."""
+    from headrace import nd
+
     for key, out in enumerate(outs):
-        store.pull(key, out=out)
+        if is_sparse(key):
+            store.row_sparse_pull(key, out=out, row_ids=nd.array(numpy.arange(out.shape[0])[rows]))
+        else:
+            store.pull(key, out=out)
     for out in outs:
         out.wait_to_read()
 

@@ -1,0 +1,75 @@
+"""Jobs whose processes are cut off from etcd, and from each other, for a while.
+
+Nothing is decided, applied or acknowledged twice, and what is left equals the replay.
+"""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from chaos.etcd import needs_etcd
+from chaos.jobs import Fault, Scenario, run
+
+LEADS, LEADS_NO_MORE = "it leads from now on", "it leads no more"
+
+
+def one_life(tmp_path, **what):
+    scenario = Scenario(seconds_to_save=1000, pause=0.05, **what)
+    outcome = run(scenario, tmp_path / "job")
+    assert (outcome.lives, outcome.done) == (1, len(scenario.faults)), outcome.output
+    return outcome.output
+
+
+@needs_etcd
+def test_a_scheduler_is_cut_off_for_less_than_its_lease(tmp_path):
+    faults = (Fault("cut", 12, "leader", seconds=0.7), Fault("sever", 30, "leader", seconds=0.7))
+    output = one_life(tmp_path, seed=41, schedulers=2, etcds=1, servers=1, faults=faults)
+    assert LEADS not in output and LEADS_NO_MORE not in output
+
+
+@needs_etcd
+def test_a_scheduler_is_cut_off_for_longer(tmp_path):
+    """What it would have decided comes to etcd when another one leads. A server is lost meanwhile."""
+    faults = (Fault("cut", 20, "leader", seconds=5), Fault("kill", 21, "primary", 0))
+    output = one_life(
+        tmp_path, seed=42, kind="dist_async", schedulers=2, etcds=1, servers=1, replicas=2, faults=faults
+    )
+    assert output.count(LEADS) == output.count(LEADS_NO_MORE) == 1
+    assert "the backup serves in its place, in epoch 2" in output
+
+
+@needs_etcd
+def test_a_process_of_etcd_is_cut_off_from_the_others(tmp_path):
+    faults = (Fault("cut", 12, "etcd", 0, seconds=1), Fault("sever", 24, "etcd", 1, seconds=1))
+    one_life(tmp_path, seed=43, schedulers=2, servers=1, faults=faults)
+
+
+@needs_etcd
+def test_etcd_is_away_for_longer_than_leases(tmp_path):
+    """Of one process; the scheduler leads again, or another one does, and the job goes on."""
+    faults = (Fault("stop", 12, "etcd", 0, seconds=5),)
+    output = one_life(tmp_path, seed=44, schedulers=2, etcds=1, servers=1, faults=faults)
+    assert output.count(LEADS) == output.count(LEADS_NO_MORE) == 1
+
+
+@pytest.mark.parametrize(("what", "seconds"), [("cut", 5), ("sever", 2)])
+def test_a_primary_is_cut_off_while_workers_push(tmp_path, what, seconds):
+    """Its backup serves in its place; it has workers, which it cannot answer."""
+    faults = (Fault(what, 20, "primary", 0, seconds=seconds),)
+    output = one_life(tmp_path, seed=45, kind="dist_async", servers=1, replicas=2, steps=20, faults=faults)
+    assert "the backup serves in its place, in epoch 2" in output
+
+
+def test_a_server_and_a_worker_are_cut_off_shortly(tmp_path):
+    faults = (Fault("cut", 12, "server", 0, seconds=1), Fault("sever", 20, "worker", 0, seconds=1))
+    one_life(tmp_path, seed=46, servers=1, faults=faults)
+
+
+def test_a_scheduler_is_cut_off_from_all_nodes(tmp_path):
+    """For longer than it waits for a server in whose place another process could serve."""
+    faults = (Fault("sever", 12, "scheduler", seconds=3),)
+    output = one_life(tmp_path, seed=47, servers=1, replicas=2, faults=faults)
+    assert "the backup serves in its place" not in output
