@@ -17,6 +17,7 @@ set(cuda_device_headers
   op/formula/scalar.h
   op/formula/special_functions.cc
   op/formula/special_functions.h
+  ops/communication/two_bit_code.h
   ops/detection/box_overlap.h
   ops/detection/region_places.h
   ops/detection/region_taps.h

@@ -1,4 +1,4 @@
-// Arrays that are checked and losses of labels on the plug-in's GPUs, beside the host.
+// Arrays that are checked, losses of labels and packed gradients on the plug-in's GPUs, beside the host.
 #include <gtest/gtest.h>
 
 #include "tests/cuda/beside_host.h"
@@ -52,6 +52,23 @@ TEST(CudaChecksSlow, GradientsOfHingeLosses) {
                               "_backward_SVMOutput", {in[0], in[1]},
                               {{"margin", 0.5}, {"regularization_coefficient", 2.0}, {"use_linear", is_linear}});
                         });
+}
+
+TEST(CudaChecksSlow, GradientsAtTwoBits) {
+  for (const Shape& shape : {Shape{70'001}, Shape{3, 7}, Shape{0}}) {
+    for (const bool gives_residual : {false, true})
+      expect_as_on_host({varied(shape, DType::kFloat32, 6), varied(shape, DType::kFloat32, 7)},
+                        [&](const std::vector<NDArray>& in) {
+                          const NDArray residual = call("_copy", {in[1]});
+                          const NDArray packed = call("_two_bit_quantize", {in[0], residual}, {{"threshold", 0.4}});
+                          return gives_residual ? residual : packed;
+                        });
+    expect_as_on_host(
+        {call("_two_bit_quantize", {varied(shape, DType::kFloat32, 8), varied(shape, DType::kFloat32, 9)})},
+        [&](const std::vector<NDArray>& in) {
+          return call("_two_bit_dequantize", {in[0]}, {{"shape", shape}});
+        });
+  }
 }
 
 }  // namespace

@@ -1,20 +1,19 @@
 // Gradients at two bits an element: what is sent when bandwidth is dear. Element i is in byte i / 4 of the packed form,
-// the first of a byte in its highest bits: 11 is +threshold, 10 is -threshold, 00 is nothing. The packed form is whole
-// words of 16 elements.
+// which is whole words of 16 elements.
+#include "ops/communication/two_bit.h"
 
 #include <algorithm>
 
 #include "backend/cpu/parallel.h"
 #include "op/invoke.h"
-#include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
+#include "ops/communication/two_bit_code.h"
 
 namespace headrace {
 namespace {
 
-constexpr int64_t kPerWord = 16, kWordBytes = 4, kPerByte = 4;
-constexpr unsigned kPlus = 0b11, kMinus = 0b10;
+constexpr int64_t kPerWord = 16, kWordBytes = 4, kPerByte = TwoBits::kPerByte;
 constexpr double kNsPerElement = 0.5;
 
 constexpr char kThresholdDoc[] = "What an element counts for; above 0.";
@@ -33,8 +32,6 @@ struct DequantizeAttrs {
 
 int64_t packed_bytes(int64_t elements) { return (elements + kPerWord - 1) / kPerWord * kWordBytes; }
 
-unsigned shift_of(int64_t element) { return static_cast<unsigned>(6 - 2 * (element % kPerByte)); }
-
 void require_threshold(const Infer& infer, double threshold) {
   infer.require(threshold > 0, ErrorKind::kValue, "expected a threshold above 0, got {}", threshold);
 }
@@ -49,32 +46,27 @@ void for_bytes(int64_t elements, const Body& body) {
   });
 }
 
-void quantize_kernel(KernelContext& c, const QuantizeAttrs& a) {
-  const auto threshold = static_cast<float>(a.threshold);
+void pack_on_host(KernelContext& c, float threshold) {
   const float* const gradient = c.input(0).as<float>();
   float* const residual = c.input(1).as<float>();
   auto* const packed = c.output(0).as<uint8_t>();
   for_bytes(c.input(0).size, [=](int64_t byte, int64_t begin, int64_t end) {
     unsigned bits = 0;
     for (int64_t i = begin; i < end; ++i) {
-      const float value = residual[i] + gradient[i];
-      const bool plus = value >= threshold, minus = value <= -threshold;
-      bits |= (plus ? kPlus : minus ? kMinus : 0u) << shift_of(i);
-      residual[i] = value - (plus ? threshold : 0.0f) + (minus ? threshold : 0.0f);
+      float value = residual[i] + gradient[i];
+      bits |= TwoBits::encode(value, threshold) << TwoBits::shift_of(i);
+      residual[i] = value;
     }
     packed[byte] = static_cast<uint8_t>(bits);
   });
 }
 
-void dequantize_kernel(KernelContext& c, const DequantizeAttrs& a) {
-  const auto threshold = static_cast<float>(a.threshold);
+void unpack_on_host(KernelContext& c, float threshold) {
   const auto* const packed = c.input(0).as<uint8_t>();
   auto* const gradient = c.output(0).as<float>();
   for_bytes(c.output(0).size, [=](int64_t byte, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const unsigned bits = (packed[byte] >> shift_of(i)) & 3u;
-      gradient[i] = bits == kPlus ? threshold : bits == kMinus ? -threshold : 0.0f;
-    }
+    for (int64_t i = begin; i < end; ++i)
+      gradient[i] = TwoBits::decode((packed[byte] >> TwoBits::shift_of(i)) & 3u, threshold);
   });
 }
 
@@ -98,7 +90,7 @@ OpDef quantize() {
              infer.output({packed_bytes(infer.size(0))}, DType::kUint8);
              infer.cost(kNsPerElement * static_cast<double>(infer.size(0)));
            },
-       .kernel = quantize_kernel,
+       .kernel = [](KernelContext& c, const QuantizeAttrs& a) { pack_two_bits(c, static_cast<float>(a.threshold)); },
        .mutates = 1u << 1,
        .samples = {Sample({uniform({3, 7}), uniform({3, 7})})}});
 }
@@ -120,11 +112,15 @@ OpDef dequantize() {
              infer.output(a.shape, DType::kFloat32);
              infer.cost(kNsPerElement * static_cast<double>(element_count(a.shape)));
            },
-       .kernel = dequantize_kernel,
+       .kernel = [](KernelContext& c,
+                    const DequantizeAttrs& a) { unpack_two_bits(c, static_cast<float>(a.threshold)); },
        .samples = {Sample({integers({8}, 0, 256, DType::kUint8)}, make_attrs(DequantizeAttrs{0.5, {3, 7}}))}});
 }
 
 }  // namespace
+
+const decltype(pack_two_bits) pack_two_bits{"pack_two_bits", pack_on_host};
+const decltype(unpack_two_bits) unpack_two_bits{"unpack_two_bits", unpack_on_host};
 
 Operators two_bit_operators() {
   Operators operators;

@@ -128,7 +128,7 @@ void samples_on_host(KernelContext& c, const Draws& draws) {
   const std::vector<double> values =
       c.input_count() > 0 ? gather_parameters(c) : std::vector<double>(draws.numbers.begin(), draws.numbers.end());
   int64_t sets = static_cast<int64_t>(values.size() / d.parameters);
-  if (out.size == 0) return;
+  if (out.size == 0 || sets == 0) return;
   for (int64_t i = 0; i < sets; ++i)
     check_parameters(d, values.data() + i * static_cast<int64_t>(d.parameters), draws.as_np);
   int64_t per_set = out.size / sets, parameters = static_cast<int64_t>(d.parameters);
