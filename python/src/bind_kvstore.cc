@@ -33,9 +33,8 @@ std::vector<Item> items_of(const Keys& keys, const nb::list& arrays) {
 
 // A function that stores call and copy, and let go of, in calls that do not hold the GIL.
 std::shared_ptr<PyObject> shared_function(nb::object function) {
-  return {function.release().ptr(), [](PyObject* held) {
-            free_with_gil(held, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); });
-          }};
+  return {function.release().ptr(),
+          [](PyObject* held) { free_with_gil(held, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); }); }};
 }
 
 Combine combine_of(nb::object function, bool np) {

@@ -1,6 +1,7 @@
 // A library to preload, whose wall clock a test sets forwards and backwards while a process runs: a file of the
-// process's number, in the folder that CHAOS_CLOCKS names, has the nanoseconds by which it is ahead. Clocks that only go
-// on stay as they are. Who waits for a moment of the wall clock does so by the shifted one, as the kernel would see to.
+// process's number, in the folder that CHAOS_CLOCKS names, has the nanoseconds by which it is ahead. Clocks that only
+// go on stay as they are. Who waits for a moment of the wall clock does so by the shifted one, as the kernel would see
+// to.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -23,8 +24,8 @@
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kSlice = 20'000'000;           // after which who waits looks at the clock again
-constexpr unsigned kIsMonotonic = 2;             // in what the C library keeps of a condition
+constexpr int64_t kSlice = 20'000'000;  // after which who waits looks at the clock again
+constexpr unsigned kIsMonotonic = 2;    // in what the C library keeps of a condition
 
 template <class Function>
 Function* next(const char* name) {
@@ -67,8 +68,8 @@ int64_t real_now() {
 }
 int64_t now() { return real_now() + shift().load(std::memory_order_relaxed); }
 
-// Waits by `wait`, which is given a moment of the real clock and says what came of it, until that is something else than
-// `too_late` or the shifted clock has come to `deadline`.
+// Waits by `wait`, which is given a moment of the real clock and says what came of it, until that is something else
+// than `too_late` or the shifted clock has come to `deadline`.
 template <class Wait>
 int await(const timespec& deadline, int too_late, const Wait& wait) {
   while (true) {
@@ -110,11 +111,10 @@ extern "C" {
 
 [[gnu::visibility("default")]] int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                                                           clockid_t clock, const timespec* deadline) {
-  static auto* const real = next<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>(
-      "pthread_cond_clockwait");
+  static auto* const real =
+      next<int(pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*)>("pthread_cond_clockwait");
   if (!is_wall(clock)) return real(condition, mutex, clock, deadline);
-  return await(*deadline, ETIMEDOUT,
-               [&](const timespec* slice) { return real(condition, mutex, clock, slice); });
+  return await(*deadline, ETIMEDOUT, [&](const timespec* slice) { return real(condition, mutex, clock, slice); });
 }
 
 [[gnu::visibility("default")]] int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
@@ -126,9 +126,10 @@ extern "C" {
 [[gnu::visibility("default")]] int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
   static auto* const real = next<int(sem_t*, clockid_t, const timespec*)>("sem_clockwait");
   if (!is_wall(clock)) return real(semaphore, clock, deadline);
-  return await(*deadline, ETIMEDOUT, [&](const timespec* slice) {
-    return real(semaphore, clock, slice) == 0 ? 0 : errno;
-  }) == 0 ? 0 : -1;
+  return await(*deadline, ETIMEDOUT,
+               [&](const timespec* slice) { return real(semaphore, clock, slice) == 0 ? 0 : errno; }) == 0
+             ? 0
+             : -1;
 }
 
 [[gnu::visibility("default")]] int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
@@ -148,9 +149,8 @@ extern "C" {
   };
   const bool is_wait = number == SYS_futex && (arguments[1] & FUTEX_CLOCK_REALTIME) != 0 && arguments[3] != 0;
   if (!is_wait) return call(arguments[3]);
-  const int error = await(*reinterpret_cast<const timespec*>(arguments[3]), ETIMEDOUT, [&](const timespec* slice) {
-    return call(reinterpret_cast<long>(slice)) == 0 ? 0 : errno;
-  });
+  const int error = await(*reinterpret_cast<const timespec*>(arguments[3]), ETIMEDOUT,
+                          [&](const timespec* slice) { return call(reinterpret_cast<long>(slice)) == 0 ? 0 : errno; });
   errno = error;
   return error == 0 ? 0 : -1;
 }

@@ -1,4 +1,4 @@
-"""Worker 0 waits in a call for rows of worker 1, which pushes when a thread of worker 0 says so: `waits.py FOLDER CALL`.
+"""Worker 0 waits in a call for rows of worker 1, which pushes when a thread of worker 0 says so: FOLDER CALL.
 
 The thread runs when the call lets it: no other switch between threads is due.
 """
