@@ -31,9 +31,16 @@ std::vector<Item> items_of(const Keys& keys, const nb::list& arrays) {
   return items;
 }
 
+// A function that stores call and copy, and let go of, in calls that do not hold the GIL.
+std::shared_ptr<PyObject> shared_function(nb::object function) {
+  return {function.release().ptr(),
+          [](PyObject* held) { free_with_gil(held, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); }); }};
+}
+
 Combine combine_of(nb::object function, bool np) {
-  return [function = std::move(function), np](const NDArray& a, const NDArray& b) {
-    return array_from(function(wrapped(a, np), wrapped(b, np)));
+  return [function = shared_function(std::move(function)), np](const NDArray& a, const NDArray& b) {
+    const WithGil locked;
+    return array_from(nb::borrow(function.get())(wrapped(a, np), wrapped(b, np)));
   };
 }
 
@@ -47,24 +54,24 @@ void bind_calls(nb::class_<Store>& c) {
     outside_python([&] { s->replace(items); });
   });
   c.def("push", [](const Store& s, const Keys& keys, const nb::list& values, int priority) {
-    translated([&] { s->push(items_of(keys, values), priority); });
+    const std::vector<Item> items = items_of(keys, values);
+    outside_python([&] { s->push(items, priority); });
   });
   c.def("pull", [](const Store& s, const Keys& keys, const nb::list& outs, int priority) {
-    translated([&] { s->pull(items_of(keys, outs), priority); });
+    const std::vector<Item> items = items_of(keys, outs);
+    outside_python([&] { s->pull(items, priority); });
   });
   c.def("pushpull", [](const Store& s, const Keys& keys, const nb::list& values, const Keys& out_keys,
                        const nb::list& outs, int priority) {
-    translated([&] { s->pushpull(items_of(keys, values), items_of(out_keys, outs), priority); });
+    const std::vector<Item> pushed = items_of(keys, values), pulled = items_of(out_keys, outs);
+    outside_python([&] { s->pushpull(pushed, pulled, priority); });
   });
   c.def("row_sparse_pull",
         [](const Store& s, const Keys& keys, const nb::list& outs, const nb::list& row_ids, int priority) {
-          translated([&] {
-            std::vector<std::vector<NDArray>> ids;
-            for (nb::handle list : row_ids) ids.push_back(arrays_from(list));
-            const std::vector<Item> items = items_of(keys, outs);
-            const WithoutGil unlocked;
-            s->row_sparse_pull(items, ids, priority);
-          });
+          std::vector<std::vector<NDArray>> ids;
+          for (nb::handle list : row_ids) ids.push_back(arrays_from(list));
+          const std::vector<Item> items = items_of(keys, outs);
+          outside_python([&] { s->row_sparse_pull(items, ids, priority); });
         });
 }
 
@@ -111,14 +118,15 @@ nb::object python_key(const Key& key) {
 
 Updater updater_of(nb::object function) {
   if (function.is_none()) return {};
-  return [function = std::move(function)](std::span<const Update> updates) {
+  return [function = shared_function(std::move(function))](std::span<const Update> updates) {
+    const WithGil locked;
     nb::list keys, reduced, stored;
     for (const Update& update : updates) {
       keys.append(python_key(update.key));
       reduced.append(wrapped(update.reduced, false));
       stored.append(wrapped(update.stored, false));
     }
-    function(keys, reduced, stored);
+    nb::borrow(function.get())(keys, reduced, stored);
   };
 }
 

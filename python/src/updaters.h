@@ -10,7 +10,8 @@ namespace headrace::python {
 // A number, or bytes.
 nanobind::object python_key(const kvstore::Key& key);
 
-// Calls function(keys, reduced, stored) with lists, under the GIL, which the caller holds; None: no updater.
+// Calls function(keys, reduced, stored) with lists, under the GIL, which it takes; None: no updater. Any thread may
+// copy the updater and let go of it.
 kvstore::Updater updater_of(nanobind::object function);
 
 }  // namespace headrace::python

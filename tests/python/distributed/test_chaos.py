@@ -95,7 +95,7 @@ def test_wrong_pushes_and_a_second_job_leave_the_others_alone(tmp_path):
             replicas=2,
             faults=(Fault("kill", 40, "primary", 0), Fault("kill", 41, "primary", 1)),
         ),
-        scenario(seed=9, rows=True, optimizer="sgd", servers=1),
+        scenario(seed=9, rows=True, optimizer="sgd", faults=(Fault("kill", 50, "server", 0),)),
         scenario(
             seed=10, compressed=True, replicas=2, link_faults=4, faults=(Fault("kill", 40, "primary", 0),)
         ),

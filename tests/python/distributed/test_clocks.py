@@ -3,12 +3,15 @@
 import pathlib
 import sys
 
+import pytest
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from chaos.etcd import needs_etcd
 from chaos.jobs import Fault, Scenario, needs_clock, run
 
 
+@pytest.mark.slow
 @needs_clock
 def test_clocks_of_all_processes_are_set_forwards_and_backwards(tmp_path):
     """Workers end though nobody answers them any more: what led them to the scheduler has ended before."""

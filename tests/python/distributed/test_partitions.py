@@ -41,12 +41,14 @@ def test_a_scheduler_is_cut_off_for_longer(tmp_path):
     assert "the backup serves in its place, in epoch 2" in output
 
 
+@pytest.mark.slow
 @needs_etcd
 def test_a_process_of_etcd_is_cut_off_from_the_others(tmp_path):
     faults = (Fault("cut", 12, "etcd", 0, seconds=1), Fault("sever", 24, "etcd", 1, seconds=1))
     one_life(tmp_path, seed=43, schedulers=2, servers=1, faults=faults)
 
 
+@pytest.mark.slow
 @needs_etcd
 def test_etcd_is_away_for_longer_than_leases(tmp_path):
     """Of one process; the scheduler leads again, or another one does, and the job goes on."""
@@ -55,7 +57,7 @@ def test_etcd_is_away_for_longer_than_leases(tmp_path):
     assert output.count(LEADS) == output.count(LEADS_NO_MORE) == 1
 
 
-@pytest.mark.parametrize(("what", "seconds"), [("cut", 5), ("sever", 2)])
+@pytest.mark.parametrize(("what", "seconds"), [pytest.param("cut", 5, marks=pytest.mark.slow), ("sever", 2)])
 def test_a_primary_is_cut_off_while_workers_push(tmp_path, what, seconds):
     """Its backup serves in its place; it has workers, which it cannot answer."""
     faults = (Fault(what, 20, "primary", 0, seconds=seconds),)
