@@ -210,6 +210,7 @@ def _run_with(scenario, folder, etcd, network):
         finally:
             job.terminate()
             job.wait()
+        intruders = with_faults.intruders()  # which have the job's port, so they end before anybody looks who is left
         output.seek(0)
         return Outcome(
             status=job.returncode,
@@ -217,7 +218,7 @@ def _run_with(scenario, folder, etcd, network):
             lives=len({path.stem.split("-")[0] for path in folder.glob("*-0-*.json")}),
             done=with_faults.done,
             left=sorted(processes_of(port)),
-            intruders=with_faults.intruders(),
+            intruders=intruders,
         )
 
 
