@@ -2,13 +2,17 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/distributed/cluster.h"
@@ -21,9 +25,12 @@ class EtcdTest : public testing::Test {
     if (std::system("command -v etcd > /dev/null") != 0) GTEST_SKIP() << "needs etcd (Debian: apt install etcd-server)";
     char folder[] = "/tmp/headrace_etcd_XXXXXX";
     folder_ = mkdtemp(folder);
-    clients_ = free_port();
-    peers_ = free_port();
-    start();
+    do {  // another process may take a port before etcd has it, which then ends
+      std::filesystem::remove_all(folder_ + "/member");
+      clients_ = free_port();
+      peers_ = free_port();
+      start();
+    } while (!comes_up());
   }
   ~EtcdTest() override {
     if (folder_.empty()) return;
@@ -50,6 +57,21 @@ class EtcdTest : public testing::Test {
     if (process_ == 0) {
       execvp("etcd", arguments.data());
       _exit(127);
+    }
+  }
+  // Until it listens. False: it has ended instead.
+  bool comes_up() {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(static_cast<uint16_t>(clients_));
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (;;) {
+      if (waitpid(process_, nullptr, WNOHANG) == process_) return false;
+      const int connection = ::socket(AF_INET, SOCK_STREAM, 0);
+      const bool is_up = ::connect(connection, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0;
+      ::close(connection);
+      if (is_up) return waitpid(process_, nullptr, WNOHANG) == 0;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
   void kill() {

@@ -205,8 +205,8 @@ class TwoServers : public GatheringTest {
 
 // Nobody could serve in their place.
 TEST_F(TwoServers, ProcessesOfOneServerAreAwayTogetherForLongerThanOneAlone) {
+  Ear of_servers[4], again[4];
   Running running(two_, {}, memory_);
-  Ear of_servers[4];
   const auto server = [&](size_t i) {
     return of_two(node(SERVER, 2 + i, std::string(1, static_cast<char>('a' + i)) + ":1"));
   };
@@ -220,7 +220,6 @@ TEST_F(TwoServers, ProcessesOfOneServerAreAwayTogetherForLongerThanOneAlone) {
   const Serving told = ears_[0].heard(2)[1].serving();
   EXPECT_EQ(told.server(), 0);
   EXPECT_EQ(told.address(), cluster.servers(0).backup());
-  Ear again[4];
   for (const size_t i : both) {
     running.gathering.enter(again[i], server(i));
     EXPECT_TRUE(again[i].heard(1)[0].has_cluster());

@@ -210,7 +210,9 @@ def _run_with(scenario, folder, etcd, network):
         finally:
             job.terminate()
             job.wait()
-        intruders = with_faults.intruders()  # which have the job's port, so they end before anybody looks who is left
+        intruders = (
+            with_faults.intruders()
+        )  # which have the job's port, so they end before anybody looks who is left
         output.seek(0)
         return Outcome(
             status=job.returncode,
