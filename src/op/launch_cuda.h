@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <span>
@@ -45,6 +46,10 @@ class KernelArguments {
  private:
   std::vector<std::byte> bytes_;
 };
+
+// That a thread loads or stores at once, where they lie side by side and begin at a multiple of it.
+inline constexpr size_t kPackBytes = 16;
+inline bool begins_pack(const void* data) { return reinterpret_cast<uintptr_t>(data) % kPackBytes == 0; }
 
 struct KernelGrid {
   int64_t blocks;

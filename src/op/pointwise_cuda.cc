@@ -19,7 +19,6 @@ namespace headrace {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr size_t kPackBytes = 16;    // that a thread of a packed kernel loads at once, of the largest elements
 constexpr uint64_t kCopySerial = 0;  // of the formula that is no operator's
 
 using Operands = std::vector<Operand>;

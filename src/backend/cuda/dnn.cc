@@ -75,15 +75,6 @@ void say_that_there_is_no_plan(const DnnConvolution& c, const std::string& why) 
       dtype_name(c.dtype), to_string(c.x.shape), to_string(c.w.shape), why);
 }
 
-void check_status(CudaDevice& device, const DnnStatus& status) {
-  check(status.is_good(), ErrorKind::kRuntime, "{}: {}", to_string(device.device()), status.text());
-}
-
-void set_stream(CudaStream& stream, cudnnHandle_t handle) {
-  check_status(static_cast<CudaDevice&>(stream.accelerator()),
-               {"cudnnSetStream", dnn_library()->set_stream(handle, stream.handle())});
-}
-
 }  // namespace
 
 const DnnPlan* find_convolution(CudaStream& stream, const DnnConvolution& convolution,
@@ -93,20 +84,22 @@ const DnnPlan* find_convolution(CudaStream& stream, const DnnConvolution& convol
   const ContextScope scope(device);
   DeviceDnn& own = dnn_of(device);
   if (own.state == DeviceDnn::State::kFailed) return nullptr;
-  const auto [place, is_new] = own.plans.try_emplace(convolution_key(convolution));
-  if (is_new) {
+  std::vector<int64_t> key = convolution_key(convolution);
+  auto known = own.plans.find(key);
+  if (known == own.plans.end()) {
     std::string why;
     std::vector<DnnPlan> made =
         DnnPlan::candidates(own.handle, convolution, config().cuda_tuning ? kMostTried : 1, why);
     if (made.empty()) say_that_there_is_no_plan(convolution, why);
     size_t best = 0;
     if (made.size() > 1) {
-      set_stream(stream, own.handle);
+      use_stream(own.handle, stream);
       best = fastest_plan(stream, own.handle, made, convolution, workspace);
     }
-    if (!made.empty()) place->second.emplace(std::move(made[best]));
+    known = own.plans.try_emplace(std::move(key)).first;  // what raises above may go well the next time
+    if (!made.empty()) known->second.emplace(std::move(made[best]));
   }
-  return place->second ? &*place->second : nullptr;
+  return known->second ? &*known->second : nullptr;
 }
 
 void put_convolution(CudaStream& stream, const DnnPlan& plan, const DnnConvolution& convolution,
@@ -116,8 +109,8 @@ void put_convolution(CudaStream& stream, const DnnPlan& plan, const DnnConvoluti
   const size_t bytes = plan.workspace_bytes();
   void* const scratch = bytes > 0 ? workspace(bytes) : nullptr;
   const cudnnHandle_t handle = dnn_of(device).handle;
-  set_stream(stream, handle);
-  check_status(device, plan.execute(handle, convolution, scratch));
+  use_stream(handle, stream);
+  check_dnn(device.device(), plan.execute(handle, convolution, scratch));
 }
 
 bool has_dnn() { return dnn_library() != nullptr; }

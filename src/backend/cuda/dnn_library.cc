@@ -8,7 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/library.h"
+#include "base/check.h"
 #include "base/config.h"
 #include "base/log.h"
 
@@ -63,6 +66,14 @@ const DnnLibrary* dnn_library() {
 
 std::string DnnStatus::text() const {
   return fmt::format("{} answered {}", call, dnn_library()->get_error_string(status));
+}
+
+void check_dnn(Device device, const DnnStatus& status) {
+  check(status.is_good(), ErrorKind::kRuntime, "{}: {}", to_string(device), status.text());
+}
+
+void use_stream(cudnnHandle_t handle, CudaStream& stream) {
+  check_dnn(stream.accelerator().device(), {"cudnnSetStream", dnn_library()->set_stream(handle, stream.handle())});
 }
 
 DnnDescriptor::DnnDescriptor(cudnnBackendDescriptorType_t type) {

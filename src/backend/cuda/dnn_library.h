@@ -7,7 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "headrace/device.hpp"
+
 namespace headrace {
+
+class CudaStream;
 
 struct DnnLibrary {
   void* library;  // as dlsym() takes it
@@ -34,6 +38,11 @@ struct DnnStatus {
   bool is_good() const noexcept { return status == CUDNN_STATUS_SUCCESS; }
   std::string text() const;
 };
+
+// Raises Error(kRuntime) for what has failed on a device.
+void check_dnn(Device device, const DnnStatus& status);
+// What the handle is given next goes on the stream. Raises Error(kRuntime).
+void use_stream(cudnnHandle_t handle, CudaStream& stream);
 
 // Owns a descriptor. Calls after one that failed do nothing, so that whoever builds one asks at the end.
 class DnnDescriptor {

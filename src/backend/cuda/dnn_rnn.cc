@@ -35,9 +35,8 @@ class DeviceRnns {
     auto& device = static_cast<CudaDevice&>(stream.accelerator());
     const ContextScope scope(device);
     const std::lock_guard guard(using_);
-    DnnStatus status{"cudnnSetStream", dnn_library()->set_stream(handle_, stream.handle())};
-    if (status.is_good()) status = put(handle_);
-    check(status.is_good(), ErrorKind::kRuntime, "{}: {}", to_string(device.device()), status.text());
+    use_stream(handle_, stream);
+    check_dnn(device.device(), put(handle_));
   }
 
  private:

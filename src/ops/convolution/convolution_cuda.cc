@@ -174,8 +174,6 @@ void gradient_of_weight(KernelContext& context, const ConvolutionProblem& p) {
   if (p.bias) sum_of_channels(context, p);
 }
 
-constexpr size_t kPackBytes = 16;
-
 // Where the image does not lie without gaps that happens to a copy of it.
 void finish_in_place(KernelContext& context, const ConvolutionProblem& p) {
   const Image& out = p.out;
@@ -218,9 +216,8 @@ void finish_convolution(KernelContext& context, const Image& image, void* data, 
                                                     channels,
                                                     channels_last ? 1 : size / image.shape[0] / channels};
   const auto widest = static_cast<int64_t>(kPackBytes / item_size(image.dtype));
-  const auto is_aligned = [](const void* block) { return reinterpret_cast<uintptr_t>(block) % kPackBytes == 0; };
   const bool is_packed =
-      (channels_last ? channels : arguments.inner) % widest == 0 && is_aligned(data) && is_aligned(sum);
+      (channels_last ? channels : arguments.inner) % widest == 0 && begins_pack(data) && begins_pack(sum);
   const int64_t pack = is_packed ? widest : 1;
   launch_cuda({"ops/convolution/convolution.cuh",
                fmt::format("after_convolution<{}, {}, {}>", element_name(image.dtype), pack, channels_last),

@@ -20,14 +20,11 @@ constexpr const char* kPacksHeader = "ops/normalization/batch_norm_packs.cuh";
 constexpr unsigned kThreads = 256;  // as in op/device/group.cuh
 constexpr int kAcross = 8;          // threads to a channel whose neighbours lie beside it
 constexpr int kPartThreads = 32;    // to a channel, where sums of parts are added
-constexpr size_t kPackBytes = 16;   // of neighbouring channels, which a thread loads at once
 constexpr int64_t kRowsOfThread = 16;
 constexpr int64_t kElementsOfPart = 4096;
 constexpr int64_t kMostParts = 64;
 
 KernelGrid grid_of_channels(int64_t channels) { return grid_of(channels * kPartThreads); }
-
-bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kPackBytes == 0; }
 
 // How threads share channels that lie side by side, see batch_norm_packs.cuh.
 struct Packing {
@@ -149,7 +146,7 @@ class BatchCall {
 
  private:
   bool packs(std::initializer_list<const void*> data) const {
-    return packing_ && std::ranges::all_of(data, is_aligned);
+    return packing_ && std::ranges::all_of(data, begins_pack);
   }
 
   template <class Arguments>

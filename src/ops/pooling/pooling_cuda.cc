@@ -30,7 +30,6 @@ const char* function_of(PoolingPass pass) {
 
 constexpr const char* kHeader = "ops/pooling/pooling.cuh";
 constexpr const char* kPacksHeader = "ops/pooling/pooling_packs.cuh";
-constexpr size_t kPackBytes = 16;
 
 // How many channels a thread of pooling_packs.cuh takes; 0: they do not lie side by side, or there are too many packs.
 int64_t pack_of(const PoolingProblem& p, PoolingPass pass) {
@@ -40,8 +39,7 @@ int64_t pack_of(const PoolingProblem& p, PoolingPass pass) {
   bool is_packed = true;
   for (const Image* image : used) {
     if (image->strides[1] != 1 || image->size() > std::numeric_limits<int32_t>::max()) return 0;
-    is_packed =
-        is_packed && image->shape[1] % widest == 0 && reinterpret_cast<uintptr_t>(image->data) % kPackBytes == 0;
+    is_packed = is_packed && image->shape[1] % widest == 0 && begins_pack(image->data);
     for (size_t d = 0; d < image->strides.size(); ++d)
       is_packed = is_packed && (d == 1 || image->strides[d] % widest == 0);
   }

@@ -182,7 +182,6 @@ const Formula& same() {
 
 // How many neighbouring results a thread takes of one input whose kept elements lie side by side; 0: they do not.
 int pack_of(const Layout& layout, std::span<const Operand> inputs) {
-  constexpr size_t kPackBytes = 16;
   if (inputs.size() != 1 || layout.kept.size() != 1 || layout.reduced.size() != 1) return 0;
   const size_t item = item_size(inputs[0].dtype), pack = kPackBytes / std::max<size_t>(item, 2);
   const auto whole = static_cast<int64_t>(pack);

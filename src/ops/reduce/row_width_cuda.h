@@ -12,7 +12,6 @@ namespace headrace {
 
 struct RowWidth {
   static constexpr int kBlock = 256, kWarp = 32;  // a block as in op/device/group.cuh
-  static constexpr size_t kPackBytes = 16;
 
   // Of rows of `length` elements, `inner` apart. Where they do not lie together the rows of neighbouring threads do,
   // so each thread has one of its own.
