@@ -37,8 +37,8 @@ endif()
 string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Limits.* LongWaits.* Messages.* ProcessesTest.* Relays.* Rounds.* Shards.*
   ThreadsOfStreams.*)
 
-# The streams of the stand-in never end, and LeakSanitizer cannot look at threads with stacks of their own.
-set(without_leaks "ASAN_OPTIONS=detect_leaks=0")
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/sanitizers.cc" PROPERTIES
+  COMPILE_DEFINITIONS "TSAN_SUPPRESSIONS=\"${PROJECT_SOURCE_DIR}/tools/tsan.supp\"" SKIP_UNITY_BUILD_INCLUSION ON)
 
 foreach(folder IN LISTS test_folders)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cc")
@@ -69,28 +69,25 @@ foreach(folder IN LISTS test_folders)
     target_compile_definitions(${target} PRIVATE HEADRACE_DIGITS="${digits_folder}")
   endif()
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
-  set(options "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tools/tsan.supp halt_on_error=1 second_deadlock_stack=1")
-  if(folder STREQUAL "cuda")
-    set(options "${without_leaks}")
-    set(gpus "")
-  else()  # GPUs of the machine are none that tests simulate
-    set(gpus ENVIRONMENT_MODIFICATION "HEADRACE_CUDA=set:0")
+  set(gpus "")
+  if(NOT folder STREQUAL "cuda")  # GPUs of the machine are none that tests simulate
+    set(gpus ENVIRONMENT "HEADRACE_CUDA=0")
   endif()
   set(fast "-*Stress*:*Slow*")
   if(folder STREQUAL "distributed" AND HEADRACE_SANITIZE MATCHES "thread")
     set(fast "${tests_without_grpc}")
   endif()
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "${fast}" TEST_LIST ${target}_fast
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 300 ENVIRONMENT "${options}" ${gpus})
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 300 ${gpus})
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "*Stress*:*Slow*" TEST_LIST ${target}_slow
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${options}" ${gpus})
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ${gpus})
 endforeach()
 
 if(TARGET shifted_clock AND TARGET test_distributed)
   file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/tests/clocks")
   add_test(NAME distributed.clocks COMMAND test_distributed --gtest_brief=1 "--gtest_filter=Clocks*")
   set_tests_properties(distributed.clocks PROPERTIES LABELS fast TIMEOUT 300
-    ENVIRONMENT "LD_PRELOAD=$<TARGET_FILE:shifted_clock>;CHAOS_CLOCKS=${PROJECT_BINARY_DIR}/tests/clocks")
+    ENVIRONMENT "HEADRACE_CUDA=0;LD_PRELOAD=$<TARGET_FILE:shifted_clock>;CHAOS_CLOCKS=${PROJECT_BINARY_DIR}/tests/clocks")
   add_dependencies(test_distributed shifted_clock)
 endif()
 
@@ -101,7 +98,7 @@ if(TARGET test_cuda)
   add_test(NAME cuda.tf32 COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}:*Product*")
   if(HEADRACE_SANITIZE)  # of the many tests of kernels, which are compiled at run time, those that meet most of them
     add_test(NAME cuda.operators COMMAND test_cuda --gtest_brief=1 "--gtest_filter=*OperatorsOnCuda*")
-    set_tests_properties(cuda.operators PROPERTIES LABELS fast TIMEOUT 1800 ENVIRONMENT "${without_leaks}")
+    set_tests_properties(cuda.operators PROPERTIES LABELS fast TIMEOUT 1800)
   endif()
   set_tests_properties(cuda.without_cudnn PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "HEADRACE_CUDA_DNN=none")
   set_tests_properties(cuda.tf32 PROPERTIES LABELS slow TIMEOUT 900
@@ -143,7 +140,7 @@ foreach(folder IN ITEMS engine kvstore simulation gluon)
   if(TARGET test_${folder})
     add_test(NAME strict.${folder} COMMAND test_${folder} --gtest_brief=1)
     set_tests_properties(strict.${folder} PROPERTIES LABELS "fast;strict" TIMEOUT 600
-      ENVIRONMENT "HEADRACE_SIM_STRICT=1;${tsan_options}")
+      ENVIRONMENT "HEADRACE_SIM_STRICT=1;HEADRACE_CUDA=0")
   endif()
 endforeach()
 
@@ -168,7 +165,7 @@ if(NOT HEADRACE_SANITIZE AND NOT HEADRACE_LAYERS)
     foreach(folder IN ITEMS engine kvstore simulation gluon)
       add_test(NAME plugin.${plugin}.${folder} COMMAND test_${folder} --gtest_brief=1)
       set_tests_properties(plugin.${plugin}.${folder} PROPERTIES LABELS "fast;plugin" TIMEOUT 600 ENVIRONMENT
-        "HEADRACE_SIM_STRICT=1;HEADRACE_BACKENDS=$<TARGET_FILE:${plugin}>;LD_PRELOAD=$<TARGET_FILE:${plugin}>")
+        "HEADRACE_SIM_STRICT=1;HEADRACE_CUDA=0;HEADRACE_BACKENDS=$<TARGET_FILE:${plugin}>;LD_PRELOAD=$<TARGET_FILE:${plugin}>")
     endforeach()
   endforeach()
 endif()
