@@ -20,6 +20,16 @@ namespace {
 
 constexpr int kNameBytes = 256;  // of a machine, with the zero at the end
 
+// Has Open MPI send over TCP what belongs to one chunk of a sum (transfers.h) at once. Beyond its limit, of 64 KiB, a
+// message waits for the receiver's consent, which comes behind what is queued on the link. Parameters that the user has
+// set stay. Before MPI_Init, which reads them; other libraries of MPI do not know them.
+void send_chunks_without_consent() {
+  constexpr const char* kBytes = "1048576";
+  constexpr int kKeep = 0;
+  ::setenv("OMPI_MCA_btl_tcp_eager_limit", kBytes, kKeep);
+  ::setenv("OMPI_MCA_btl_tcp_max_send_size", kBytes, kKeep);  // no less than the limit
+}
+
 void check_mpi(int status, const char* what) {
   if (status == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING];
@@ -69,6 +79,7 @@ class MpiWire final : public Wire {
     MPI_Initialized(&begun);
     check(begun == 0, ErrorKind::kRuntime,
           "MPI was initialised by another library of this process, such as mpi4py; let Headrace do it");
+    send_chunks_without_consent();
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
     check(level >= MPI_THREAD_FUNNELED, ErrorKind::kRuntime, "MPI cannot be used in processes with threads");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);

@@ -75,6 +75,27 @@ def test_the_kind_is_known():
 
 
 @needs_mpi
+@pytest.mark.parametrize("own", ["", "70000"])
+def test_chunks_of_sums_need_no_consent_over_tcp(own):
+    name = "OMPI_MCA_btl_tcp_eager_limit"
+    code = (
+        "import ctypes; from headrace import distributed as d; assert d.size() == 2; d.barrier(); "
+        f"c = ctypes.CDLL(None); c.getenv.restype = ctypes.c_char_p; print(c.getenv(b'{name}').decode())"
+    )
+    command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-c", code]
+    environment = {key: value for key, value in os.environ.items() if key != name}
+    job = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=environment | ({name: own} if own else {}),
+    )
+    assert job.returncode == 0, text_of(job)
+    assert sorted(lines_of(job)) == of_workers(own or str(1 << 20), 2)
+
+
+@needs_mpi
 def test_ranks_exchange_arrays():
     job = launch("exchanges")
     assert job.returncode == 0, text_of(job)
