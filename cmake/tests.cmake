@@ -15,9 +15,22 @@ if(TARGET headrace_cuda)
   target_include_directories(cuda_stand_in SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_include_directories(cuda_stand_in PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(cuda_stand_in PRIVATE headrace_flags Threads::Threads ${CMAKE_DL_LIBS})
-  string(JOIN " " stand_in_flags ${headrace_sanitizer_options})
+  # How kernels are compiled. Where g++ finds what it has made of their prelude, it does not read the prelude again.
+  set(stand_in_folder "${PROJECT_SOURCE_DIR}/tests/cuda/stand_in")
+  set(prelude_folder "${PROJECT_BINARY_DIR}/tests/kernel_prelude")
+  set(stand_in_options -std=c++20 -O1 -ffp-contract=off -fPIC ${headrace_sanitizer_options})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(prelude "${prelude_folder}/kernel_prelude.h.gch")
+    file(MAKE_DIRECTORY "${prelude_folder}")
+    add_custom_command(OUTPUT "${prelude}"
+      COMMAND "${CMAKE_CXX_COMPILER}" ${stand_in_options} -w -x c++-header -o "${prelude}" "${stand_in_folder}/kernel_prelude.h"
+      DEPENDS "${stand_in_folder}/kernel_prelude.h" "${stand_in_folder}/block.h"
+      COMMENT "Compiling the prelude of kernels" VERBATIM)
+    target_sources(cuda_stand_in PRIVATE "${prelude}")
+  endif()
+  string(JOIN " " stand_in_flags ${stand_in_options} "-I'${prelude_folder}'" "-I'${stand_in_folder}'")
   target_compile_definitions(cuda_stand_in PRIVATE "STAND_IN_COMPILER=\"${CMAKE_CXX_COMPILER}\""
-    "STAND_IN_FLAGS=\"${stand_in_flags}\"" "STAND_IN_FOLDER=\"${PROJECT_SOURCE_DIR}/tests/cuda/stand_in\"")
+    "STAND_IN_FLAGS=\"${stand_in_flags}\"")
   # Its name for the loader: who asks for cuBLASLt once the stand-in is there gets it.
   set_target_properties(cuda_stand_in PROPERTIES NO_SONAME ON)
   target_link_options(cuda_stand_in PRIVATE "-Wl,-soname,libcublasLt.so.13")

@@ -16,7 +16,7 @@
 
 namespace fs = std::filesystem;
 
-// STAND_IN_COMPILER, STAND_IN_FLAGS and STAND_IN_FOLDER are given by the build.
+// STAND_IN_COMPILER and STAND_IN_FLAGS are given by the build.
 struct _nvrtcProgram {
   std::string source;
   std::vector<std::pair<std::string, std::string>> headers;
@@ -42,9 +42,7 @@ bool is_standard(const std::string& name) { return name.find('/') == std::string
 
 // The source with a function of C for each kernel, which runs all its threads.
 std::string on_host(const std::string& source) {
-  std::string made = "#define STAND_IN_BLOCK \"" STAND_IN_FOLDER "/block.h\"\n#include \"" STAND_IN_FOLDER
-                     "/kernel_prelude.h\"\n" +
-                     source;
+  std::string made = source;
   static const std::regex kKernel("__global__\\s+void\\s+(\\w+)\\s*\\(");
   for (std::sregex_iterator found(source.begin(), source.end(), kKernel), end; found != end; ++found) {
     const std::string name = (*found)[1];
@@ -119,7 +117,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
                  log = folder.path() / "log";
   write(source, on_host(program->source));
   const std::string command =
-      std::string(STAND_IN_COMPILER) + " -std=c++20 -O1 -ffp-contract=off " STAND_IN_FLAGS " -shared -fPIC -I'" +
+      std::string(STAND_IN_COMPILER) + " " STAND_IN_FLAGS " -shared -include kernel_prelude.h -I'" +
       folder.path().string() + "' -o '" + library.string() + "' '" + source.string() + "' >'" + log.string() + "' 2>&1";
   const int status = std::system(command.c_str());
   program->log = contents(log) + '\0';

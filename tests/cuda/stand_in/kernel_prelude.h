@@ -1,11 +1,18 @@
-// What the compiler of kernels knows without being told, for the host's compiler.
+// What the compiler of kernels knows without being told, for the host's compiler. Compiled beforehand, with the headers
+// of the standard library that kernels use: they take most of the time that a kernel needs.
 #pragma once
 
+#include <bit>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <numbers>
+#include <numeric>
 #include <type_traits>
 
-#include STAND_IN_BLOCK
+#include "block.h"
 
 #define __global__
 #define __device__
