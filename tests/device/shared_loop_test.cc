@@ -1,6 +1,8 @@
 #include "device/shared_loop.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,16 +44,32 @@ TEST(SharedLoop, EachPieceRunsOnceWhoeverJoins) {
   }
 }
 
+// The calling thread runs on one core from now on, the one of this place among those that the process may use.
+void stay_on_core(int place) {
+  cpu_set_t allowed, chosen;
+  CPU_ZERO(&chosen);
+  ASSERT_EQ(pthread_getaffinity_np(pthread_self(), sizeof allowed, &allowed), 0);
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &allowed) && place-- == 0) CPU_SET(core, &chosen);
+  ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof chosen, &chosen), 0);
+}
+
 TEST(SharedLoop, ThoseWhoJoinTakePieces) {
   if (core_count() == 1) GTEST_SKIP() << "nobody joins a loop on its owner's core";
-  const std::thread::id own = std::this_thread::get_id();
-  Joiners other(1);
   std::atomic<bool> joined{false};
-  while (!joined)  // a busy machine may keep the other thread from its core for a while
-    share_loop(4, [&](int64_t) {
-      if (std::this_thread::get_id() != own) joined = true;
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    });
+  const std::jthread other([&](std::stop_token stop) {
+    stay_on_core(1);
+    while (!stop.stop_requested()) join_shared_loops();
+  });
+  std::jthread([&] {
+    stay_on_core(0);
+    const std::thread::id own = std::this_thread::get_id();
+    while (!joined)  // a busy machine may keep the other thread from its core for a while
+      share_loop(4, [&](int64_t) {
+        if (std::this_thread::get_id() != own) joined = true;
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+      });
+  }).join();
 }
 
 TEST(SharedLoop, ManyLoopsAtATime) {

@@ -116,9 +116,9 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
   const fs::path source = folder.path() / "kernel.cc", library = folder.path() / "kernel.so",
                  log = folder.path() / "log";
   write(source, on_host(program->source));
-  const std::string command =
-      std::string(STAND_IN_COMPILER) + " " STAND_IN_FLAGS " -shared -include kernel_prelude.h -I'" +
-      folder.path().string() + "' -o '" + library.string() + "' '" + source.string() + "' >'" + log.string() + "' 2>&1";
+  const std::string command = std::string(STAND_IN_COMPILER) +
+                              " " STAND_IN_FLAGS " -shared -include kernel_prelude.h -I'" + folder.path().string() +
+                              "' -o '" + library.string() + "' '" + source.string() + "' >'" + log.string() + "' 2>&1";
   const int status = std::system(command.c_str());
   program->log = contents(log) + '\0';
   if (status != 0) return NVRTC_ERROR_COMPILATION;
