@@ -46,9 +46,10 @@ struct Entry {
 class Walk {
  public:
   // `variables` empty: gradients go to the leaves' arrays.
-  // `keep_links`: the gradients themselves become part of a graph.
-  Walk(std::span<const NDArray> heads, std::span<const NDArray> variables, bool keep_links)
-      : keep_links_(keep_links), to_leaves_(variables.empty()) {
+  // `keep_links`: the gradients themselves become part of a graph. `is_last`: each step frees its node, so what fails
+  // on the way leaves a graph that cannot be gone through again.
+  Walk(std::span<const NDArray> heads, std::span<const NDArray> variables, bool keep_links, bool is_last)
+      : keep_links_(keep_links), to_leaves_(variables.empty()), is_last_(is_last) {
     entries_.reserve(kLinear);
     for (const NDArray& head : heads) ++entry_of(head.node().get()).uses;
     collect(entries_.size());
@@ -72,11 +73,14 @@ class Walk {
   void run() {
     for (Entry& entry : entries_) {
       if (!entry.useful) continue;
-      if (entry.node->is_leaf)
+      if (entry.node->is_leaf) {
         finish_leaf(entry);
-      else
+      } else {
         step(entry);
+        if (is_last_) entry.node->free();
+      }
     }
+    if (is_last_) free_graph();
   }
 
   // None where nothing reached the variable.
@@ -85,15 +89,15 @@ class Walk {
     return entry.heads.empty() ? NDArray() : entry.heads[0];
   }
 
+  bool reaches_leaf() const { return reaches_leaf_; }
+
+ private:
   // A variable that asks for no gradient is one only for the graph that it was recorded in.
   void free_graph() {
     for (Entry& entry : entries_)
       if (!entry.node->is_leaf || entry.node->request == GradReq::kNull) entry.node->free();
   }
 
-  bool reaches_leaf() const { return reaches_leaf_; }
-
- private:
   Entry& entry_of(Node* node) {
     if (index_.empty()) {
       for (Entry& entry : entries_)
@@ -227,7 +231,7 @@ class Walk {
       outputs_.push_back(std::move(output));
     }
     for (const NDArray& input : node.inputs) inputs_.push_back(keep_links_ ? input : input.detach());
-    Gradient gradient(node, inputs_, outputs_, heads, results_, targets_, wanted_);
+    Gradient gradient(node, inputs_, outputs_, heads, results_, targets_, wanted_, is_last_);
     if (node.custom)
       node.custom(gradient);
     else
@@ -246,7 +250,7 @@ class Walk {
   std::unordered_map<Node*, size_t> index_;
   std::vector<NDArray> inputs_, outputs_, results_, targets_;  // of the node whose rule runs; memory for all of them
   std::vector<uint8_t> wanted_;
-  bool keep_links_, to_leaves_, reaches_leaf_ = false;
+  bool keep_links_, to_leaves_, is_last_, reaches_leaf_ = false;
 };
 
 void check_recorded(std::span<const NDArray> heads) {
@@ -276,13 +280,12 @@ void backward(std::span<const NDArray> heads, std::span<const NDArray> head_grad
               bool train_mode) {
   check_recorded(heads);
   const ThreadStateScope scope(walking(false, train_mode));
-  Walk walk(heads, {}, false);
+  Walk walk(heads, {}, false, !retain_graph);
   check(walk.reaches_leaf(), ErrorKind::kRuntime,
         "backward: there are no inputs in computation graph that require gradients; call attach_grad() on them before "
         "autograd.record()");
   walk.seed(heads, head_gradients);
   walk.run();
-  if (!retain_graph) walk.free_graph();
 }
 
 std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
@@ -297,7 +300,7 @@ std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArra
           i + 1);
   }
   const ThreadStateScope scope(walking(create_graph, train_mode));
-  Walk walk(heads, variables, create_graph);
+  Walk walk(heads, variables, create_graph, !retain_graph && !create_graph);
   walk.seed(heads, head_gradients);
   walk.run();
   std::vector<NDArray> gradients;
@@ -309,13 +312,12 @@ std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArra
     if (create_graph && !place_on_tape(gradient))
       record_node({&variable, 1}, {&gradient, 1}, [zeros = zeros_like(variable)](Gradient& g) { g.set(0, zeros); });
   }
-  if (!retain_graph && !create_graph) walk.free_graph();
   return gradients;
 }
 
 std::vector<NDArray> trace_grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
                                 std::span<const NDArray> head_gradients) {
-  Walk walk(heads, variables, true);
+  Walk walk(heads, variables, true, false);
   walk.seed(heads, head_gradients);
   walk.run();
   std::vector<NDArray> gradients;

@@ -104,6 +104,7 @@ struct GraphRun {
   ViewList views;  // inputs, then outputs
   size_t input_count;
   StoragePtr kept, scratch;
+  CompiledGraph::Scratch kind;
   SmallVector<uint64_t, 4> tickets;
 };
 const GraphRun& run_of(const GraphRun& run) { return run; }
@@ -119,12 +120,14 @@ struct GraphTask {
     const GraphRun& run = run_of(own_run);
     const std::span<View* const> all = run.views.views();
     run.compiled->run_segment(*segment, all.first(run.input_count), all.subspan(run.input_count), run.kept.get(),
-                              {run.tickets.data(), run.tickets.size()}, run.scratch);
+                              {run.tickets.data(), run.tickets.size()}, run.scratch, run.kind);
   }
 };
 
+// `over_inputs`: the block of inputs whose place intermediate values may take; null: they get memory of their own.
 void push_graph(const char* name, std::shared_ptr<const CompiledGraph> compiled, std::span<const NDArray> inputs,
-                std::span<const NDArray> outputs, const StoragePtr& kept, Device device) {
+                std::span<const NDArray> outputs, const StoragePtr& kept, Device device,
+                const StoragePtr& over_inputs = {}) {
   SmallVector<Var*, 16> reads, writes;
   const auto access = [&](const NDArray& array, bool is_changed) {
     (is_changed ? writes : reads).push_back(&array.view()->storage()->var());
@@ -135,9 +138,10 @@ void push_graph(const char* name, std::shared_ptr<const CompiledGraph> compiled,
   for (Var* resource : draws.resources) writes.push_back(resource);
   const CompiledGraph& steps = *compiled;
   const std::span<const CompiledGraph::Segment> segments = steps.segments();
-  StoragePtr scratch = steps.make_scratch(device);
+  StoragePtr scratch = over_inputs ? over_inputs : steps.make_scratch(device);
   Storage* const common = segments.size() > 1 ? scratch.get() : nullptr;
-  GraphRun run{std::move(compiled), {}, inputs.size(), kept, std::move(scratch), std::move(draws.tickets)};
+  const auto kind = over_inputs ? CompiledGraph::Scratch::kOverInputs : CompiledGraph::Scratch::kOwn;
+  GraphRun run{std::move(compiled), {}, inputs.size(), kept, std::move(scratch), kind, std::move(draws.tickets)};
   run.views.reserve(inputs.size() + outputs.size());
   for (const NDArray& input : inputs) run.views.add(input.view().get());
   for (const NDArray& output : outputs) run.views.add(output.view().get());
@@ -307,8 +311,12 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   if (fusion) fuse(halves.backward);
   if (makes_operators) fuse_prologues(halves.backward);
   compiled->forward = std::make_unique<const CompiledGraph>(std::move(halves.forward), halves.kept);
+  std::vector<CompiledGraph::InputInBlock> block;
+  const size_t before = outputs.size() + halves.from_inputs.size() + halves.from_outputs.size();
+  for (size_t k = 0; k < halves.kept.size(); ++k)
+    block.push_back(compiled->forward->kept_place(halves.kept[k], before + k));
   compiled->backward =
-      std::make_unique<const CompiledGraph>(std::move(halves.backward), std::span<const int>(), kSegmentNs);
+      std::make_unique<const CompiledGraph>(std::move(halves.backward), std::span<const int>(), kSegmentNs, block);
   return compiled;
 }
 
@@ -322,8 +330,9 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   outputs.reserve(compiled->output_types.size());
   for (const ViewPtr& type : compiled->output_types) outputs.push_back(make_array(*type, device));
   StoragePtr kept;
-  if (compiled->backward && compiled->forward->kept_bytes() > 0)
-    kept = StoragePtr(new Storage(allocator_of(device), device, compiled->forward->kept_bytes()));
+  if (compiled->backward && compiled->forward->kept_bytes() > 0)  // with room for what a last backward computes
+    kept = StoragePtr(new Storage(allocator_of(device), device,
+                                  std::max(compiled->forward->kept_bytes(), compiled->backward->block_bytes())));
   push_graph("CachedOp", part(compiled->forward), inputs, outputs, kept, device);
   if (!compiled->backward) return outputs;
 
@@ -331,13 +340,13 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   saved.reserve(compiled->from_inputs.size() + compiled->from_outputs.size() + compiled->kept.size());
   for (size_t i : compiled->from_inputs) saved.push_back(inputs[i].detach());
   for (size_t k : compiled->from_outputs) saved.push_back(outputs[k].detach());
-  for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->view_in(id, kept)));
+  for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->kept_view(id, kept)));
   std::vector<ViewPtr> given;  // what gradients of higher order start from
   given.reserve(inputs.size());
   for (const NDArray& input : inputs) given.push_back(input.view());
   autograd::record_node(
       inputs, outputs,
-      [compiled, device, given = std::move(given), saved = std::move(saved)](Gradient& g) {
+      [compiled, device, kept, given = std::move(given), saved = std::move(saved)](Gradient& g) {
         if (thread_state().recording) return record_gradients(*compiled, given, g);
         const Lowered& graph = compiled->backward->graph();
         std::vector<NDArray> reads, writes;
@@ -365,7 +374,7 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
           g.set(i, writes.back());
         }
         push_graph("CachedOp.backward", std::shared_ptr<const CompiledGraph>(compiled, compiled->backward.get()), reads,
-                   writes, {}, device);
+                   writes, {}, device, g.is_last() ? kept : StoragePtr());
       },
       compiled->types);
   return outputs;
@@ -417,7 +426,10 @@ std::string CachedOp::explain(std::span<const NDArray> inputs) {
   size_t bytes = compiled->forward->scratch_bytes() + compiled->forward->kept_bytes();
   if (compiled->backward) {
     text += "backward\n" + explain_graph(*compiled->backward);
-    bytes += compiled->backward->scratch_bytes();
+    bytes += compiled->forward->kept_bytes() > 0
+                 ? std::max(compiled->backward->block_bytes(), compiled->forward->kept_bytes()) -
+                       compiled->forward->kept_bytes()
+                 : compiled->backward->scratch_bytes();
   }
   return text + fmt::format("Total {} MB allocated\n", bytes >> 20);
 }

@@ -1,6 +1,7 @@
 #include "graph/compiled_graph.h"
 
 #include <algorithm>
+#include <climits>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -71,14 +72,18 @@ struct Accesses {
 
 }  // namespace
 
-CompiledGraph::CompiledGraph(Lowered graph, std::span<const int> kept, double segment_ns) : graph_(std::move(graph)) {
+CompiledGraph::CompiledGraph(Lowered graph, std::span<const int> kept, double segment_ns,
+                             std::span<const InputInBlock> block)
+    : graph_(std::move(graph)) {
   for (size_t i = 0; i < graph_.steps.size(); ++i) {
     cost_ns_ += cost_of(graph_.steps[i]);
     if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
     labels_.push_back(timeline::intern(graph_.steps[i].op->name));
   }
   find_changes();
-  place_values(kept);
+  const std::vector<uint8_t> is_scratch = place_values(kept);
+  own_ = lay_out(is_scratch, {});
+  if (!block.empty()) overwriting_ = lay_out(is_scratch, block);
   cut(segment_ns);
 }
 
@@ -135,7 +140,8 @@ void CompiledGraph::find_changes() {
       constants_.push_back({graph_.values[i].constant, static_cast<bool>(is_changed[i])});
 }
 
-void CompiledGraph::place_values(std::span<const int> kept) {
+// Gives which roots are scratch.
+std::vector<uint8_t> CompiledGraph::place_values(std::span<const int> kept) {
   const size_t count = graph_.values.size();
   places_.resize(count);
   std::vector<uint8_t> is_scratch(count);
@@ -159,12 +165,22 @@ void CompiledGraph::place_values(std::span<const int> kept) {
     kept_bytes_ += static_cast<size_t>((bytes_of(*graph_.values[static_cast<size_t>(root)].type) + kSlotAlignment - 1) /
                                        kSlotAlignment * kSlotAlignment);
   }
+  return is_scratch;
+}
+
+CompiledGraph::Layout CompiledGraph::lay_out(const std::vector<uint8_t>& is_scratch,
+                                             std::span<const InputInBlock> block) const {
+  const size_t count = graph_.values.size();
   // Lifetimes of roots; a result that overwrites an input that nobody reads again shares its slot.
   std::vector<int> last_use(count, -1), slot(count, -1);
   for (size_t s = 0; s < graph_.steps.size(); ++s)
     for (int input : graph_.steps[s].inputs)
       last_use[static_cast<size_t>(graph_.values[static_cast<size_t>(input)].root)] = static_cast<int>(s);
+  for (int output : graph_.outputs)  // an output that is an input is read at the end
+    if (output >= 0) last_use[static_cast<size_t>(graph_.values[static_cast<size_t>(output)].root)] = INT_MAX;
   std::vector<Lifetime> lifetimes;
+  for (const InputInBlock& in : block)
+    lifetimes.push_back({in.bytes, -1, last_use[static_cast<size_t>(graph_.inputs[in.input])], in.offset});
   for (size_t s = 0; s < graph_.steps.size(); ++s) {
     const Step& step = graph_.steps[s];
     for (int output : step.outputs) {
@@ -183,9 +199,10 @@ void CompiledGraph::place_values(std::span<const int> kept) {
       lifetimes.push_back({bytes_of(*graph_.values[id].type), static_cast<int>(s), last});
     }
   }
-  scratch_bytes_ = static_cast<size_t>(assign_offsets(lifetimes));
+  Layout layout{std::vector<int64_t>(count), static_cast<size_t>(assign_offsets(lifetimes))};
   for (size_t i = 0; i < count; ++i)
-    if (slot[i] >= 0) places_[i].offset = lifetimes[static_cast<size_t>(slot[i])].offset;
+    if (slot[i] >= 0) layout.offsets[i] = lifetimes[static_cast<size_t>(slot[i])].offset;
+  return layout;
 }
 
 CompiledGraph::Draws CompiledGraph::draw() const {
@@ -202,16 +219,24 @@ CompiledGraph::Draws CompiledGraph::draw() const {
   return draws;
 }
 
-ViewPtr CompiledGraph::view_in(int id, const StoragePtr& block) const {
-  const Value& value = graph_.values[static_cast<size_t>(id)];
-  const Place& place = places_[static_cast<size_t>(value.root)];
-  const View& type = *value.type;
+ViewPtr CompiledGraph::view_at(int id, const StoragePtr& block, int64_t offset) const {
+  const View& type = *graph_.values[static_cast<size_t>(id)].type;
   return ViewPtr(new View(block, type.dtype(), type.shape(), type.strides(),
-                          place.offset / static_cast<int64_t>(item_size(type.dtype())) + type.offset()));
+                          offset / static_cast<int64_t>(item_size(type.dtype())) + type.offset()));
+}
+
+ViewPtr CompiledGraph::kept_view(int id, const StoragePtr& block) const {
+  const auto root = static_cast<size_t>(graph_.values[static_cast<size_t>(id)].root);
+  return view_at(id, block, places_[root].offset);
+}
+
+CompiledGraph::InputInBlock CompiledGraph::kept_place(int id, size_t input) const {
+  const auto root = static_cast<size_t>(graph_.values[static_cast<size_t>(id)].root);
+  return {input, places_[root].offset, bytes_of(*graph_.values[root].type)};
 }
 
 StoragePtr CompiledGraph::make_scratch(Device device) const {
-  return scratch_bytes_ > 0 ? StoragePtr(new Storage(allocator_of(device), device, scratch_bytes_)) : StoragePtr();
+  return own_.bytes > 0 ? StoragePtr(new Storage(allocator_of(device), device, own_.bytes)) : StoragePtr();
 }
 
 void CompiledGraph::run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
@@ -221,8 +246,10 @@ void CompiledGraph::run(std::span<View* const> inputs, std::span<View* const> ou
 }
 
 void CompiledGraph::run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs,
-                                Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch) const {
+                                Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch,
+                                Scratch kind) const {
   const StoragePtr kept_block(kept);
+  const Layout& layout = kind == Scratch::kOwn ? own_ : overwriting_;
   std::vector<ViewPtr> made(graph_.values.size());
   const auto view_of = [&](int id) -> View* {
     const auto i = static_cast<size_t>(id);
@@ -240,7 +267,9 @@ void CompiledGraph::run_segment(const Segment& segment, std::span<View* const> i
       made[i] = ViewPtr(new View(given->storage_ptr(), type.dtype(), type.shape(), type.strides(),
                                  given->offset() + type.offset() - root.type->offset()));
     } else {
-      made[i] = view_in(id, place.home == Home::kKept ? kept_block : scratch);
+      const bool is_kept = place.home == Home::kKept;
+      made[i] =
+          is_kept ? kept_view(id, kept_block) : view_at(id, scratch, layout.offsets[static_cast<size_t>(value.root)]);
     }
     return made[i].get();
   };

@@ -9,13 +9,16 @@ namespace headrace {
 
 inline constexpr int64_t kSlotAlignment = 64;
 
+inline constexpr int64_t kAnywhere = -1;
+
 struct Lifetime {
   int64_t bytes;
-  int first, last;     // steps during which it is alive, both included
-  int64_t offset = 0;  // the result
+  int first, last;             // steps during which it is alive, both included
+  int64_t offset = kAnywhere;  // the result; of a value that lies somewhere already, where that is
 };
 
-// Sets the offsets, largest values first, each into the smallest gap that fits; gives the size of the block.
+// Sets the offsets that are kAnywhere, largest values first, each into the smallest gap that fits; gives the size of
+// the block.
 int64_t assign_offsets(std::span<Lifetime> values);
 
 }  // namespace headrace

@@ -13,14 +13,15 @@ class Gradient {
  public:
   Gradient(const Node& node, std::span<const NDArray> inputs, std::span<const NDArray> outputs,
            std::span<const NDArray> heads, std::span<NDArray> results, std::span<const NDArray> targets,
-           std::span<const uint8_t> wanted) noexcept
+           std::span<const uint8_t> wanted, bool is_last) noexcept
       : node_(node),
         inputs_(inputs),
         outputs_(outputs),
         heads_(heads),
         results_(results),
         targets_(targets),
-        wanted_(wanted) {}
+        wanted_(wanted),
+        is_last_(is_last) {}
 
   const OpDef& op() const noexcept;
   const AttrsPtr& attrs() const noexcept;
@@ -33,6 +34,8 @@ class Gradient {
   bool has_head(size_t i) const noexcept { return static_cast<bool>(heads_[i]); }
   // Whether anybody asks for the gradient of input i.
   bool wants(size_t i) const noexcept;
+  // Whether the graph is freed behind this step: what only the step keeps may be overwritten.
+  bool is_last() const noexcept { return is_last_; }
   void set(size_t i, NDArray gradient) { results_[i] = std::move(gradient); }
   // The buffer where the caller would like to have the gradient of input i; none: anywhere.
   const NDArray& target(size_t i) const noexcept { return targets_[i]; }
@@ -46,6 +49,7 @@ class Gradient {
   std::span<NDArray> results_;
   std::span<const NDArray> targets_;
   std::span<const uint8_t> wanted_;
+  bool is_last_;
 };
 
 }  // namespace headrace

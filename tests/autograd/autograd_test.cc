@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/check.h"
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 #include "tests/support/arrays.h"
@@ -51,6 +53,28 @@ TEST_F(Autograd, AddCollects) {
     backward(call("broadcast_mul", {x, x}));
   }
   EXPECT_EQ(gradient(x), (std::vector<float>{12}));
+}
+
+TEST_F(Autograd, AGraphThatHasFailedOnTheWayServesNoMore) {
+  NDArray x = variable({3});
+  thread_state().recording = true;
+  const NDArray y = call("broadcast_mul", {x, x});
+  NDArray z = zeros_like(y);
+  bool fails = true;
+  autograd::record_node({&y, 1}, {&z, 1}, [&](Gradient& g) {
+    check(!fails, ErrorKind::kValue, "on the way");
+    g.set(0, g.head());
+  });
+  const NDArray head = call("negative", {z});
+  EXPECT_THROW(backward(head, true), Error);
+  fails = false;
+  backward(head, true);  // a retained one goes on
+  EXPECT_EQ(gradient(x), (std::vector<float>{-6}));
+  fails = true;
+  EXPECT_THROW(backward(head), Error);
+  fails = false;
+  EXPECT_THROW(backward(head), Error);
+  EXPECT_EQ(gradient(x), (std::vector<float>{-6}));
 }
 
 TEST_F(Autograd, AGraphServesOnceUnlessRetained) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "engine/runtime.h"
 #include "graph/passes.h"
 #include "graphs.h"
 #include "tests/support/arrays.h"
@@ -36,6 +39,36 @@ TEST(CompiledGraph, ResultsOverwriteWhatNobodyReadsAgain) {
     return {call("cumsum", {y})};
   }));
   EXPECT_EQ(compiled.scratch_bytes(), 4032u);
+}
+
+TEST(CompiledGraph, ValuesTakeThePlaceOfInputsThatNobodyReadsAgain) {
+  // Of both inputs, which lie in one block, the second is read later.
+  const Lowered graph = traced({{1000}, {1000}}, [](const Arrays& in) -> Arrays {
+    NDArray y = call("cumsum", {in[0]});
+    for (int i = 0; i < 4; ++i) y = call("cumsum", {y});
+    return {call("elemwise_add", {y, in[1]})};
+  });
+  const std::vector<CompiledGraph::InputInBlock> places{{0, 0, 4000}, {1, 4032, 4000}};
+  const CompiledGraph compiled(graph, {}, std::numeric_limits<double>::infinity(), places);
+  EXPECT_EQ(compiled.scratch_bytes(), 2 * 4032u);
+  EXPECT_EQ(compiled.block_bytes(), 3 * 4032u);
+  const NDArray block = full({static_cast<int64_t>(compiled.block_bytes() / 4)}, 0, DType::kFloat32, Device{});
+  const auto part = [&](int64_t begin) {
+    return call("slice_axis", {block}, {{"axis", int64_t{0}}, {"begin", begin}, {"end", begin + 1000}});
+  };
+  NDArray x = part(0), y = part(1008);
+  copy_into(x, varied({1000}, DType::kFloat32, 3));
+  copy_into(y, varied({1000}, DType::kFloat32, 4));
+  const NDArray expected = NDArray::empty({1000}, DType::kFloat32), actual = NDArray::empty({1000}, DType::kFloat32);
+  runtime().engine.wait_all();
+  View* in[] = {x.view().get(), y.view().get()};
+  View* out[] = {expected.view().get()};
+  compiled.run(in, out, nullptr, {});
+  out[0] = actual.view().get();
+  for (const CompiledGraph::Segment& segment : compiled.segments())
+    compiled.run_segment(segment, in, out, nullptr, {}, block.view()->storage_ptr(),
+                         CompiledGraph::Scratch::kOverInputs);
+  EXPECT_EQ(actual.to_vector<float>(), expected.to_vector<float>());
 }
 
 TEST(CompiledGraph, ResultsDoNotOverwriteWhatTheyReadElsewhere) {

@@ -114,7 +114,8 @@ std::vector<std::string> differentiated(const RandomGraph& graph, bool compile, 
       head_gradients.push_back(varied(outputs[k].shape(), outputs[k].dtype(), k + 99));
     }
     try {
-      if (!heads.empty()) autograd::backward(heads, head_gradients, false, thread_state().training);
+      for (const bool retain : {true, false})  // the last one computes where the forward half has kept values
+        if (!heads.empty()) autograd::backward(heads, head_gradients, retain, thread_state().training);
     } catch (const Error&) {
     }
   }
