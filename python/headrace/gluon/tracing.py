@@ -7,9 +7,14 @@ import contextlib
 from .. import _core, autograd
 from .._semantics import is_np_array, is_np_shape
 from .._structure import flatten, regroup
+from ..base import MXNetError
 from .graph import Graph, as_one_symbol, is_array, symbols
 
-__all__ = ["trace"]
+__all__ = ["TracingError", "trace"]
+
+
+class TracingError(MXNetError):
+    """A block's `forward` on arrays cannot be made a graph of."""
 
 
 def trace(block, flat, in_format):
@@ -40,8 +45,8 @@ def _variable(name, array):
 
 
 def _trace_forward(block, flat, in_format, names):
-    """(symbol, format of the output) of `block.forward`. MXNetError: forward reads values, writes in place,
-    or gives something that does not depend on its inputs.
+    """(symbol, format of the output) of `block.forward`, whose tuples stay tuples. TracingError: forward reads
+    values, writes in place, or gives something that does not depend on its inputs.
     """
     from ..symbol.calls import wrap
 
@@ -53,16 +58,18 @@ def _trace_forward(block, flat, in_format, names):
         finally:
             block._active = True
     unknown = -1 if is_np_shape() else 0
-    parameters = list(block.collect_params().values())
-    assert all(unknown not in (parameter.shape or (unknown,)) for parameter in parameters)
-    with _traced(parameters):
+    parameters = block.collect_params().values()
+    with _traced([one for one in parameters if unknown not in (one.shape or (unknown,))]):  # others are not used
         stand_ins = [
             one if one is None else _core.trace_variable(name, one.shape, one._dtype_name, {}, one._is_np)
             for name, one in zip(names, flat)
         ]
-        out = block.forward(*regroup(iter(stand_ins), in_format))
-        flat_out, out_format = flatten(out, is_array)
-        handle = _core.SymbolHandle.from_arrays(flat_out)
+        try:
+            out = block.forward(*regroup(iter(stand_ins), in_format))
+            flat_out, out_format = flatten(out, is_array, keeps_tuples=True)
+            handle = _core.SymbolHandle.from_arrays(flat_out)
+        except (MXNetError, ValueError) as error:
+            raise TracingError(f"{block.name}: forward cannot be compiled: {error}") from error
     return wrap(handle, flat_out[0]._is_np), out_format
 
 
