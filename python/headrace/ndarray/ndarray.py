@@ -302,7 +302,8 @@ class NDArray(_core.Array):
         return self.copy()
 
     def __reduce__(self):
-        return _from_record, (type(self), None), {"handle": self._record()}
+        made = (_new_nd_array, ()) if type(self) is NDArray else (_from_record, (type(self), None))
+        return *made, {"handle": self._record()}
 
     def __getstate__(self):
         return {"handle": self._record()}
@@ -322,6 +323,10 @@ _core.set_class(NDArray, False)
 
 def _from_record(cls, _):
     return cls.__new__(cls)
+
+
+def _new_nd_array():
+    return NDArray.__new__(NDArray)
 
 
 def array(source_array, ctx=None, dtype=None):

@@ -254,6 +254,20 @@ def test_forward_that_looks_at_values_runs_as_it_is_written():
         net.export("not-written")
 
 
+def test_forward_that_depends_on_the_mode_runs_as_it_is_written():
+    class Scales(nn.HybridBlock):
+        def forward(self, x):
+            return x * 3 if autograd.is_training() else x
+
+    net = Scales()
+    net.hybridize()
+    x = nd.ones(1)
+    with pytest.warns(UserWarning, match="is_training"):
+        assert net(x).asscalar() == 1
+    with autograd.record():
+        assert net(x).asscalar() == 3
+
+
 def test_errors_of_forward_are_its_own():
     class Wrong(nn.HybridBlock):
         def forward(self, x):
