@@ -46,8 +46,10 @@ def _variable(name, array):
 
 
 def _trace_forward(block, flat, in_format, names):
-    """(symbol, format of the output) of `block.forward`, whose tuples stay tuples. TracingError: forward reads
-    values, writes in place, gives something that does not depend on its inputs, or depends on the mode.
+    """(symbol, format of the output) of `block.forward`, whose tuples stay tuples.
+
+    TracingError: forward reads values, writes in place, gives something that does not depend on its inputs,
+    or computes something else while training.
     """
     args = regroup(iter(flat), in_format)
     if any(param._deferred_init for param in block.collect_params().values()):
@@ -58,15 +60,16 @@ def _trace_forward(block, flat, in_format, names):
             block._active = True
     unknown = -1 if is_np_shape() else 0
     parameters = block.collect_params().values()
+    known = [one for one in parameters if unknown not in (one.shape or (unknown,))]  # others are not used
     other_mode = autograd.predict_mode() if autograd.is_training() else autograd.train_mode()
-    with _traced([one for one in parameters if unknown not in (one.shape or (unknown,))]):  # others are not used
+    with _traced(known):
         with other_mode:
             other, _ = _run_forward(block, flat, in_format, names)
         outputs, out_format = _run_forward(block, flat, in_format, names)
     if _operators_of(other) != _operators_of(outputs):
         raise TracingError(
-            f"{block.name}: forward cannot be compiled: it computes something else each time, or while training "
-            "(autograd.is_training())"
+            f"{block.name}: forward cannot be compiled: it computes something else each time, or while "
+            "training (autograd.is_training())"
         )
     return outputs, out_format
 

@@ -171,7 +171,7 @@ _MissingName.__module__, _MissingName.__qualname__ = "builtins", "AttributeError
 
 
 def _show_homes(module: types.ModuleType) -> None:
-    """Makes classes of the module say that they are from where MXNet's are; their pickles do not name them."""
+    """Makes classes of the module say that they are where MXNet's are; their pickles do not name them."""
     for name, home in _homes.SHOWN.get(module.__name__, {}).items():
         vars(module)[name].__module__ = home
 
