@@ -349,12 +349,11 @@ def array(source_array, ctx=None, dtype=None):
             dtype = source_array._dtype_name
     elif hasattr(source_array, "tocsr"):
         return sys.modules[__package__].sparse.array(source_array, ctx, dtype)
-    elif dtype is None:
-        dtype = "float32"
-    elif not hasattr(source_array, "__array_interface__"):
-        source_array = _numpy.asarray(source_array)
+    is_array = isinstance(source_array, NDArray) or hasattr(source_array, "__array_interface__")
     try:
-        made = _core.array(source_array, dtype, False)
+        if dtype is not None and not is_array:
+            source_array = _numpy.asarray(source_array)
+        made = _core.array(source_array, dtype or "float32", False)
     except (ValueError, TypeError) as error:
         if isinstance(error, MXNetError):
             raise
