@@ -3,8 +3,9 @@
 __all__ = ["flatten", "regroup"]
 
 
-def flatten(value, is_leaf):
-    """(flat list, format): a leaf's format is 0, None's -1, a sequence's the list of its items' formats.
+def flatten(value, is_leaf, keeps_tuples=False):
+    """(flat list, format): a leaf's format is 0, None's -1, a sequence's the list of its items' formats,
+    with `keeps_tuples` a tuple's the tuple of them.
 
     ValueError: something is neither a leaf, None nor a sequence.
     """
@@ -19,14 +20,14 @@ def flatten(value, is_leaf):
         )
     flat, formats = [], []
     for item in value:
-        items, item_format = flatten(item, is_leaf)
+        items, item_format = flatten(item, is_leaf, keeps_tuples)
         flat.extend(items)
         formats.append(item_format)
-    return flat, formats
+    return flat, tuple(formats) if keeps_tuples and isinstance(value, tuple) else formats
 
 
 def regroup(flat, item_format):
     """What flatten() took apart; `flat` is an iterator."""
-    if isinstance(item_format, list):
-        return [regroup(flat, one) for one in item_format]
+    if isinstance(item_format, (list, tuple)):
+        return type(item_format)(regroup(flat, one) for one in item_format)
     return next(flat)

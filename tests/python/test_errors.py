@@ -131,6 +131,7 @@ CASES = {
     "hash": (lambda: hash(N23), TypeError, ["unhashable"]),
     "strings": (lambda: nd.array(["a", "b"]), TypeError, ["numbers"]),
     "ragged": (lambda: np.array([[1, 2], [3]]), TypeError, ["sequence"]),
+    "ragged with a dtype": (lambda: nd.array([[1, 2], [3]], dtype="int32"), TypeError, ["nested sequence"]),
     # random
     "seed": (lambda: random.seed(float("nan")), ValueError, ["nan"]),
     "generator": (lambda: random.set_generator("dice"), ValueError, ["dice", "philox"]),

@@ -1,6 +1,7 @@
 """`python -m headrace.mxnet` runs programs as python does, with `import mxnet` resolved to Headrace."""
 
 import json
+import pickle
 import subprocess
 import sys
 
@@ -38,6 +39,34 @@ assert nn.__spec__.name == nn.__name__ == "headrace.gluon.nn"
 assert mx.nd.NDArray is headrace.nd.NDArray
 """
     output_of(code)
+
+
+def test_types_say_that_they_are_mxnet_s():
+    code = """
+import mxnet as mx
+from mxnet import gluon, np
+print(type(mx.nd.ones(1)), type(np.ones(1)), type(gluon.nn.Dense(1).weight))
+print(type(mx.random.uniform(0, 1, (1,))))
+"""
+    nd, np, parameter, drawn = output_of(code).replace("\n", " ").split("> ")
+    assert nd == drawn.rstrip(">") == "<class 'mxnet.ndarray.ndarray.NDArray'"
+    assert (np, parameter) == ("<class 'mxnet.numpy.ndarray'", "<class 'mxnet.gluon.parameter.Parameter'")
+
+
+def test_pickles_of_mxnet_s_programs_name_no_module_of_mxnet():
+    code = """
+import pickle
+import mxnet as mx
+from mxnet import gluon, init, np
+net = gluon.nn.Dense(1, in_units=2)
+net.initialize(init.One())
+print(pickle.dumps([mx.nd.ones(1), np.ones(1), net, gluon.Constant("c", [2])]).hex())
+"""
+    kept = bytes.fromhex(output_of(code))
+    assert b"mxnet" not in kept
+    nd, np, net, constant = pickle.loads(kept)
+    assert (type(nd).__name__, type(np).__name__, nd.asnumpy(), np.asnumpy()) == ("NDArray", "ndarray", 1, 1)
+    assert net.weight.data().asnumpy().tolist() == [[1, 1]] and constant.value.asnumpy().tolist() == [2]
 
 
 def test_versions():

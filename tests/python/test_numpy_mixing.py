@@ -199,3 +199,9 @@ def test_pictures_are_those_of_numpy_arrays(name, module):
         return numpy.asarray(canvas.buffer_rgba())
 
     numpy.testing.assert_array_equal(picture(*map(module.array, hosts)), picture(*hosts))
+
+
+def test_numpy_s_functions_give_what_they_give_for_its_own_arrays():
+    assert type(numpy.count_nonzero(np.array(OWN))) is int
+    assert numpy.count_nonzero(np.array(OWN), axis=0).asnumpy().tolist() == [2, 2, 2]
+    assert isinstance(numpy.histogram(np.array(OWN), bins=2), tuple)

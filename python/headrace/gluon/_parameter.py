@@ -129,6 +129,10 @@ class Parameter:
         if "data" in vars(cls):  # layers must ask it
             cls._single = property(lambda self: None, lambda self, value: None)
 
+    def __reduce_ex__(self, protocol):
+        made = super().__reduce_ex__(protocol)
+        return (_new_parameter, (), *made[2:]) if type(self) is Parameter else made
+
     @property
     def _ctx_map(self):
         """Which replica is where: by device number, of GPUs, then of CPUs; None: no replica."""
@@ -554,6 +558,10 @@ class Parameter:
             with autograd.pause():
                 self._init_impl(data, contexts or [cpu()])
         self._deferred_init = ()
+
+
+def _new_parameter():
+    return Parameter.__new__(Parameter)
 
 
 class Constant(Parameter):

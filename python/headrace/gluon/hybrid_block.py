@@ -12,6 +12,7 @@ from ..base import MXNetError
 from .block import Block
 from .cached_block import CachedBlock
 from .graph import is_array, symbols
+from .tracing import TracingError
 
 __all__ = ["HybridBlock"]
 
@@ -298,12 +299,22 @@ def _check_options(static_alloc, static_shape, **sizes):
 
 
 def _compiled(forward):
-    """`forward` of a class, which runs as a compiled graph when the block is hybridized."""
+    """`forward` of a class, which runs as a compiled graph when the block is hybridized.
+
+    One that cannot be compiled, as it looks at values, runs as it is written, with a warning; what it calls
+    is still compiled.
+    """
 
     @functools.wraps(forward)
     def call(self, *args):
-        if self._active and is_array(args[0] if args else None) and not args[0]._is_abstract:
+        if not self._active or not is_array(args[0] if args else None) or args[0]._is_abstract:
+            return forward(self, *args)
+        try:
             return self._run_graph(*args)
-        return forward(self, *args)
+        except TracingError as refusal:
+            out = forward(self, *args)
+            self._active = False
+            warnings.warn(f"{refusal}. It runs as it is written.", stacklevel=3)
+            return out
 
     return call

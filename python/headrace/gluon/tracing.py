@@ -3,13 +3,19 @@ arrays instead, that runs once on arrays without values.
 """
 
 import contextlib
+import json
 
 from .. import _core, autograd
 from .._semantics import is_np_array, is_np_shape
 from .._structure import flatten, regroup
+from ..base import MXNetError
 from .graph import Graph, as_one_symbol, is_array, symbols
 
-__all__ = ["trace"]
+__all__ = ["TracingError", "trace"]
+
+
+class TracingError(MXNetError):
+    """A block's `forward` on arrays cannot be made a graph of."""
 
 
 def trace(block, flat, in_format):
@@ -40,11 +46,11 @@ def _variable(name, array):
 
 
 def _trace_forward(block, flat, in_format, names):
-    """(symbol, format of the output) of `block.forward`. MXNetError: forward reads values, writes in place,
-    or gives something that does not depend on its inputs.
-    """
-    from ..symbol.calls import wrap
+    """(symbol, format of the output) of `block.forward`, whose tuples stay tuples.
 
+    TracingError: forward reads values, writes in place, gives something that does not depend on its inputs,
+    or computes something else while training.
+    """
     args = regroup(iter(flat), in_format)
     if any(param._deferred_init for param in block.collect_params().values()):
         block._active = False
@@ -53,17 +59,49 @@ def _trace_forward(block, flat, in_format, names):
         finally:
             block._active = True
     unknown = -1 if is_np_shape() else 0
-    parameters = list(block.collect_params().values())
-    assert all(unknown not in (parameter.shape or (unknown,)) for parameter in parameters)
-    with _traced(parameters):
-        stand_ins = [
-            one if one is None else _core.trace_variable(name, one.shape, one._dtype_name, {}, one._is_np)
-            for name, one in zip(names, flat)
-        ]
+    parameters = block.collect_params().values()
+    known = [one for one in parameters if unknown not in (one.shape or (unknown,))]  # others are not used
+    other_mode = autograd.predict_mode() if autograd.is_training() else autograd.train_mode()
+    with _traced(known):
+        with other_mode:
+            other, _ = _run_forward(block, flat, in_format, names)
+        outputs, out_format = _run_forward(block, flat, in_format, names)
+    if _operators_of(other) != _operators_of(outputs):
+        raise TracingError(
+            f"{block.name}: forward cannot be compiled: it computes something else each time, or while "
+            "training (autograd.is_training())"
+        )
+    return outputs, out_format
+
+
+def _run_forward(block, flat, in_format, names):
+    """(symbol, format of the output) of what `block.forward` computes of arrays without values."""
+    from ..symbol.calls import wrap
+
+    stand_ins = [
+        one if one is None else _core.trace_variable(name, one.shape, one._dtype_name, {}, one._is_np)
+        for name, one in zip(names, flat)
+    ]
+    try:
         out = block.forward(*regroup(iter(stand_ins), in_format))
-        flat_out, out_format = flatten(out, is_array)
+        flat_out, out_format = flatten(out, is_array, keeps_tuples=True)
         handle = _core.SymbolHandle.from_arrays(flat_out)
+    except (MXNetError, ValueError) as error:
+        raise TracingError(f"{block.name}: forward cannot be compiled: {error}") from error
     return wrap(handle, flat_out[0]._is_np), out_format
+
+
+def _operators_of(outputs):
+    """What a graph computes, whatever its operators are named; None where it holds an array's values."""
+    try:
+        graph = json.loads(outputs.tojson())
+    except RuntimeError:
+        return None
+    nodes = [
+        (node["op"], node.get("attrs"), node["inputs"], node["op"] == "null" and node["name"])
+        for node in graph["nodes"]
+    ]
+    return nodes, graph["heads"]
 
 
 @contextlib.contextmanager

@@ -56,6 +56,8 @@ def make_top_module() -> types.ModuleType:
 
     top.__getattr__ = forward
     _name_what_is_missing("mxnet", top)
+    for loaded in _homes.SHOWN.keys() & sys.modules.keys():
+        _show_homes(sys.modules[loaded])
     top.__dir__ = lambda: sorted({*dir(headrace), *vars(top), *_own_names()})
     return top
 
@@ -168,6 +170,12 @@ class _MissingName(AttributeError):
 _MissingName.__module__, _MissingName.__qualname__ = "builtins", "AttributeError"  # what tracebacks show
 
 
+def _show_homes(module: types.ModuleType) -> None:
+    """Makes classes of the module say that they are where MXNet's are; their pickles do not name them."""
+    for name, home in _homes.SHOWN.get(module.__name__, {}).items():
+        vars(module)[name].__module__ = home
+
+
 def _name_all_that_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
     """As `_name_what_is_missing`, for the module and what it brought along."""
     own = module.__name__
@@ -186,6 +194,7 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
     lookup: Callable[[str], Any] | None = vars(module).get("__getattr__")
     if hasattr(lookup, "mxnet_name"):
         return
+    _show_homes(module)
     homes = _homes.NAMES.get(module.__name__, ())
     homes = (homes,) if isinstance(homes, str) else homes
     if any(child.startswith(f"{module.__name__}.") for child in _homes.MODULES):

@@ -39,3 +39,10 @@ MODULES = {
     "headrace.numpy.fallback_linalg": "headrace.mxnet._np_fallback_linalg",
     "headrace.symbol.numpy._symbol": "headrace.symbol.numpy",
 }
+
+# Where classes whose values programs print (`print(type(x))`) say that they are from: what MXNet's say.
+SHOWN = {
+    "headrace.gluon.parameter": {"Parameter": "mxnet.gluon.parameter"},
+    "headrace.ndarray.ndarray": {"NDArray": "mxnet.ndarray.ndarray"},
+    "headrace.numpy.multiarray": {"ndarray": "mxnet.numpy"},
+}

@@ -302,7 +302,8 @@ class NDArray(_core.Array):
         return self.copy()
 
     def __reduce__(self):
-        return _from_record, (type(self), None), {"handle": self._record()}
+        made = (_new_nd_array, ()) if type(self) is NDArray else (_from_record, (type(self), None))
+        return *made, {"handle": self._record()}
 
     def __getstate__(self):
         return {"handle": self._record()}
@@ -322,6 +323,10 @@ _core.set_class(NDArray, False)
 
 def _from_record(cls, _):
     return cls.__new__(cls)
+
+
+def _new_nd_array():
+    return NDArray.__new__(NDArray)
 
 
 def array(source_array, ctx=None, dtype=None):
@@ -344,12 +349,11 @@ def array(source_array, ctx=None, dtype=None):
             dtype = source_array._dtype_name
     elif hasattr(source_array, "tocsr"):
         return sys.modules[__package__].sparse.array(source_array, ctx, dtype)
-    elif dtype is None:
-        dtype = "float32"
-    elif not hasattr(source_array, "__array_interface__"):
-        source_array = _numpy.asarray(source_array)
+    is_array = isinstance(source_array, NDArray) or hasattr(source_array, "__array_interface__")
     try:
-        made = _core.array(source_array, dtype, False)
+        if dtype is not None and not is_array:
+            source_array = _numpy.asarray(source_array)
+        made = _core.array(source_array, dtype or "float32", False)
     except (ValueError, TypeError) as error:
         if isinstance(error, MXNetError):
             raise

@@ -211,19 +211,27 @@ class ndarray(NDArray):
             result = own(*args, **kwargs)
         except (TypeError, NotImplementedError):  # arguments that NumPy takes and np does not
             return call_on_host(function, args, kwargs)
+        if name == "count_nonzero" and isinstance(result, ndarray) and result.ndim == 0:
+            return int(result)  # of NumPy's functions the one that gives a Python number
         gives_tuple = name in _OF_TUPLES and isinstance(result, list)
         return tuple(result) if gives_tuple else result
 
     def __reduce__(self):
-        return _from_record, (type(self), None), {"handle": self._record()}
+        made = (_new_np_array, ()) if type(self) is ndarray else (_from_record, (type(self), None))
+        return *made, {"handle": self._record()}
 
 
 _core.set_class(ndarray, True)
 
+
+def _new_np_array():
+    return ndarray.__new__(ndarray)
+
+
 # Functions whose several results NumPy gives as a tuple, np as a list.
-_OF_TUPLES = {"broadcast_arrays", "meshgrid", "atleast_1d", "atleast_2d", "atleast_3d"}
-if _numpy.lib.NumpyVersion(_numpy.__version__) < "2.0.0":
-    _OF_TUPLES = set()
+_OF_TUPLES = {"histogram"}
+if _numpy.lib.NumpyVersion(_numpy.__version__) >= "2.0.0":
+    _OF_TUPLES |= {"broadcast_arrays", "meshgrid", "atleast_1d", "atleast_2d", "atleast_3d"}
 
 # NumPy's names of ufuncs that have another name here.
 _UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bitwise_not"}

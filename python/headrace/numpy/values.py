@@ -308,13 +308,13 @@ def trapz(y, x=None, dx=1.0, axis=-1):
     """
     y = operand(y)
     (axis,) = normalized_axes(axis, y.ndim, "trapz")
-    later, earlier = _neighbours(y, axis)
+    later, earlier = _neighbours(y / 2, axis)  # floats, also of integers
     if x is not None:
         x = operand(x, beside=y)
         dx = diff(x, axis=axis if x.ndim > 1 else 0)
         if x.ndim == 1:
             dx = dx.reshape([-1 if i == axis else 1 for i in range(y.ndim)])
-    return _np().sum((later + earlier) * dx * 0.5, axis=axis)
+    return _np().sum((later + earlier) * dx, axis=axis)
 
 
 def in1d(ar1, ar2, assume_unique=False, invert=False):

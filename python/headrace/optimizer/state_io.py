@@ -73,14 +73,16 @@ _NUMPY_MAKERS = {
     ),
     "scalar": np.float64(0).__reduce__()[0],
 }
-# MXNet makes an array by calling its class with None, we by calling a function with the class and None; both
-# then give it the state {"handle": record}.
+# MXNet makes an array by calling its class with None, we by calling a function of the array's kind, of sparse
+# arrays one with the class and None; all then give it the state {"handle": record}.
 _ARRAY_MAKERS = {
     "NDArray": _empty_nd,
     "ndarray": _empty_np,
     "CSRNDArray": _empty_csr,
     "RowSparseNDArray": _empty_rows,
     "_from_record": lambda make, _: make(),
+    "_new_nd_array": _empty_nd,
+    "_new_np_array": _empty_np,
 }
 
 

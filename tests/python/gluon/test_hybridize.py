@@ -1,6 +1,5 @@
 """Hybridized blocks give the values and gradients of the same blocks run operator by operator."""
 
-import pickle
 import warnings
 
 import numpy
@@ -170,72 +169,6 @@ def test_a_child_must_be_hybrid():
     net = nn.HybridSequential()
     with pytest.raises(ValueError, match="must also be HybridBlock"):
         net.add(nn.Sequential())
-
-
-class Forward(nn.HybridBlock):
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        with self.name_scope():
-            self.weight = self.params.get("weight", shape=(3, 4))
-            self.dense = nn.Dense(2)
-
-    def forward(self, x):
-        y = nd.dot(x, self.weight.data())
-        return self.dense(y.reshape((x.shape[0], -1)))
-
-
-def test_forward_on_arrays():
-    net = Forward()
-    net.initialize()
-    x = nd.array(numpy.random.RandomState(0).uniform(-1, 1, (2, 3)))
-    net(x)
-    eager, hybrid = outcome(net, x, False), outcome(net, x, True)
-    for key, value in eager.items():
-        close(hybrid[key], value)
-
-
-READS = {
-    "asnumpy": lambda x: x.asnumpy(),
-    "asscalar": lambda x: x.asscalar(),
-    "bool": bool,
-    "float": float,
-    "int": int,
-    "repr": repr,
-    "buffer": memoryview,
-    "NumPy": numpy.asarray,
-    "DLPack": lambda x: x.to_dlpack_for_write(),
-    "pickle": pickle.dumps,
-    "update": lambda x: mx.optimizer.SGD().update(0, x, x, None),
-    "metric": lambda x: mx.metric.MSE().update(x, x),
-}
-
-
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_values_cannot_be_read_while_tracing(read):
-    class Reads(nn.HybridBlock):
-        def forward(self, x):
-            read(x.sum())
-            return x
-
-    net = Reads()
-    net.hybridize()
-    with pytest.raises(MXNetError, match="traced"):
-        net(nd.ones(3))
-    assert (nd.ones(2) + 1).asnumpy().sum() == 4  # tracing has ended
-
-
-@pytest.mark.parametrize("key", [0, [0, 2], (slice(None, None, -1), [1])], ids=str)
-def test_in_place_writes_cannot_be_traced(key):
-    class Writes(nn.HybridBlock):
-        def forward(self, x):
-            y = x * 2
-            y[key] = 1
-            return y
-
-    net = Writes()
-    net.hybridize()
-    with pytest.raises(MXNetError, match="in-place writes"):
-        net(nd.ones((3, 2)))
 
 
 def test_what_f_is():

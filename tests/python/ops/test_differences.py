@@ -98,6 +98,16 @@ def test_what_is_given_beside_an_array_goes_where_the_array_is():
         check(r, expected)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool"])
+def test_trapz_of_integers(dtype):
+    y = numpy.array([[1, 0, 1, 0], [0, 3, 4, 1]], dtype)
+    integral = getattr(numpy, "trapezoid", None) or numpy.trapz
+    for keywords in ({}, {"dx": 0.5}, {"axis": 0}, {"x": numpy.array([0, 1, 3, 4])}):
+        given = {key: np.array(value) if key == "x" else value for key, value in keywords.items()}
+        wanted = integral(y.astype("float32"), **keywords)
+        numpy.testing.assert_allclose(np.trapz(np.array(y, dtype=dtype), **given).asnumpy(), wanted)
+
+
 def test_trapz_of_a_wrong_axis():
     for wrong in ({"y": np.ones((2, 3)), "axis": 2}, {"y": np.array(1.0)}):
         with pytest.raises(ValueError, match="trapz: axis"):
