@@ -82,6 +82,6 @@ add_library(headrace_cuda SHARED ${cuda_sources} ${cuda_kernels} "${PROJECT_BINA
   "${PROJECT_BINARY_DIR}/cuda/add_kernels.cc")
 target_include_directories(headrace_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(headrace_cuda PRIVATE headrace_internal ${CMAKE_DL_LIBS})
-# Where pip puts the compiler of kernels, cuBLASLt and cuDNN.
+# Where pip puts the compiler of kernels, cuBLASLt, cuDNN and NCCL.
 set_target_properties(headrace_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/../nvidia/cuda_nvrtc/lib;$ORIGIN/../nvidia/cublas/lib;$ORIGIN/../nvidia/cudnn/lib;$ORIGIN/../nvidia/cu13/lib")
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../nvidia/cuda_nvrtc/lib;$ORIGIN/../nvidia/cublas/lib;$ORIGIN/../nvidia/cudnn/lib;$ORIGIN/../nvidia/nccl/lib;$ORIGIN/../nvidia/cu13/lib")

@@ -8,7 +8,7 @@ if(HEADRACE_LAYERS)
   list(FILTER test_folders INCLUDE REGEX "^(${layers_regex})$")
 endif()
 
-# What stands in for NVIDIA's driver, compiler, cuBLASLt and cuDNN: kernels are compiled for the host and run there, late.
+# What stands in for NVIDIA's driver, compiler, cuBLASLt, cuDNN and NCCL: kernels are compiled for the host and run there, late.
 if(TARGET headrace_cuda)
   file(GLOB stand_in_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cuda/stand_in/*.cc")
   add_library(cuda_stand_in SHARED ${stand_in_sources})
@@ -113,6 +113,8 @@ if(TARGET test_cuda)
     add_test(NAME cuda.operators COMMAND test_cuda --gtest_brief=1 "--gtest_filter=*OperatorsOnCuda*")
     set_tests_properties(cuda.operators PROPERTIES LABELS fast TIMEOUT 1800)
   endif()
+  add_test(NAME cuda.gangs COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaGangs.*")
+  set_tests_properties(cuda.gangs PROPERTIES LABELS slow TIMEOUT 300 ENVIRONMENT "HEADRACE_STAND_IN_GPUS=4")
   set_tests_properties(cuda.without_cudnn PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "HEADRACE_CUDA_DNN=none")
   set_tests_properties(cuda.tf32 PROPERTIES LABELS slow TIMEOUT 900
     ENVIRONMENT "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION=1")

@@ -91,6 +91,7 @@ def run_tests(chosen: str) -> dict[str, Any]:
         "HEADRACE_CUDA_DRIVER": "libcuda.so.1",
         "HEADRACE_CUDA_COMPILER": "",
         "HEADRACE_CUDA_DNN": "",
+        "HEADRACE_CUDA_NCCL": "",
         **os.environ,
     }
     done = subprocess.run(
@@ -228,11 +229,12 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "formula": try_formula,
     "kernels": try_kernels,
     "devices": lambda: run_tests("CudaDevices.*-*AreCounted*:*RunsOut*"),
+    "NCCL": lambda: run_tests("CudaGangs.*"),  # with one GPU: the tests that need no more
     "training": try_training,
     "convolutions and recurrent layers": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
     "moves, draws and order": lambda: run_tests(
-        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaKernels*:Ways/*"
+        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaGangs*:CudaKernels*:Ways/*"
     ),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),

@@ -136,6 +136,9 @@ constexpr Entry kTable[] = {
      parse_text<&Config::cuda_cache>},
     {{"HEADRACE_CUDA_DNN", "", "the library that is cuDNN; empty: where pip or CUDA's toolkit put it"},
      parse_text<&Config::cuda_dnn>},
+    {{"HEADRACE_CUDA_NCCL", "",
+      "the library that is NCCL; empty: where pip or the system put it; none: GPUs sum by copies from each other"},
+     parse_text<&Config::cuda_nccl>},
     {{"MXNET_CUDNN_AUTOTUNE_DEFAULT", "0",
       "1: each new convolution tries which of cuDNN's ways is fastest on the GPU; results may differ in the last "
       "places from one process to the next; 2: the same, among FFTs and Winograd's large tiles, too, which round more"},

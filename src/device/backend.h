@@ -8,6 +8,7 @@
 
 #include "device/accelerator.h"
 #include "device/allocator.h"
+#include "device/gang.h"
 #include "device/observer.h"
 #include "device/topology.h"
 
@@ -32,6 +33,9 @@ class Backend {
   virtual void await_everybody(int /*id*/) noexcept {}
   // What comes with the devices, by MXNet's names of features.
   virtual std::vector<std::string> features() { return {}; }
+  // Such devices, by ascending numbers, as one; null: there is no library that makes them one, which is said. Lives as
+  // long as the process. Any thread.
+  virtual Gang* gang(std::span<const int> /*ids*/) { return nullptr; }
   // What links the devices with each other and the host; null: it is not known.
   virtual std::shared_ptr<const Topology> topology() { return nullptr; }
   // Somebody who is to hear of every push and every wait; null: nobody.

@@ -11,7 +11,7 @@
 namespace headrace {
 
 // Changes with every change of what backends implement.
-inline constexpr uint32_t kBackendInterface = 2;
+inline constexpr uint32_t kBackendInterface = 3;
 
 struct BackendLibrary {
   uint32_t interface = kBackendInterface;

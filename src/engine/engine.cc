@@ -103,7 +103,11 @@ class AwaitedWork final : public Work {
   void hold(std::shared_ptr<const void> object) override { held_.push_back(std::move(object)); }
   bool make_room() noexcept override { return false; }
 
-  const std::exception_ptr& error() const noexcept { return error_; }
+  // It is complete: what became of it.
+  const std::exception_ptr& settle() noexcept {
+    held_.clear();  // whoever looks after what is held may fail the work until then
+    return error_;
+  }
 
  private:
   const FunctionRef<void()> body_;
@@ -120,7 +124,7 @@ void Engine::run_on(Stream& stream, FunctionRef<void()> body) {
   const uint64_t number = stream.launch(work).number;
   stream.synchronize(number);
   stream.report_times(number);
-  if (work.error()) std::rethrow_exception(work.error());
+  if (const std::exception_ptr& error = work.settle()) std::rethrow_exception(error);
 }
 
 void Engine::wait_to_read(Var& var) { wait(var, false, std::chrono::nanoseconds::max()); }

@@ -71,11 +71,29 @@ bool Launch::put_off(Task& task) {
   return true;
 }
 
-// On a device that reports errors late, inputs may have failed after the work began.
+// On a device that reports errors late, inputs may have failed after the work began. What they read in turn may be
+// settled later, if it is on another stream. Each launch is looked at once, however often others have read it.
+FailurePtr Launch::outcome() noexcept {
+  if (!is_outcome_known_.load(std::memory_order_acquire)) {
+    std::vector<LaunchPtr> inputs;
+    {
+      const std::lock_guard guard(lock_);
+      inputs = inputs_;
+    }
+    for (const LaunchPtr& input : inputs)
+      if (FailurePtr known = input->outcome()) fail(std::move(known));
+    is_outcome_known_.store(true, std::memory_order_release);
+  }
+  return failure();
+}
+
 FailurePtr Launch::settle() noexcept {
-  for (const LaunchPtr& input : inputs_)
-    if (FailurePtr known = input->failure()) fail(std::move(known));
-  inputs_.clear();
+  static_cast<void>(outcome());
+  std::vector<LaunchPtr> inputs;
+  {
+    const std::lock_guard guard(lock_);
+    inputs.swap(inputs_);
+  }
   held_.clear();
   scratch_.release();
   return failure();

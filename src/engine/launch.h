@@ -57,6 +57,8 @@ class Launch final : public RefCounted<Launch>, public Work {
 
   // Puts off `task`, a task of the host, until this launch is retired; false: it is. Any thread.
   bool put_off(Task& task);
+  // The work is complete, and so is what it has read: what became of it. Any thread.
+  FailurePtr outcome() noexcept;
   // The work is complete: releases its scratch and gives what became of it.
   FailurePtr settle() noexcept;
   // The launch is over, and its Vars show it: gives the tasks that were put off. Once.
@@ -72,7 +74,8 @@ class Launch final : public RefCounted<Launch>, public Work {
   Task* const task_;
   Scratch scratch_;
   std::vector<std::shared_ptr<const void>> held_;
-  std::vector<LaunchPtr> inputs_;
+  std::vector<LaunchPtr> inputs_;  // once others see the launch: taken away, and read by them, under lock_
+  std::atomic<bool> is_outcome_known_{false};
   std::vector<FailurePtr> before_;
   std::atomic<const Failure*> failure_{nullptr};  // with one reference
   bool failed_itself_ = false;                    // these two: written before the work is complete

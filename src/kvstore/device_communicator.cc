@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "base/config.h"
+#include "kvstore/gang_tasks.h"
 #include "kvstore/local_communicator.h"
 #include "kvstore/plan_cache.h"
 #include "kvstore/reduction.h"
@@ -48,7 +50,10 @@ void spread(const NDArray& working, const Group& results) {
 class DeviceCommunicator final : public LocalCommunicator {
  public:
   explicit DeviceCommunicator(const Options& options)
-      : plans_(options), plans_on_host_(!options.strategy.empty()), host_(make_host_communicator()) {}
+      : plans_(options),
+        plans_on_host_(!options.strategy.empty()),
+        may_gang_(options.strategy.empty() && options.topology.empty() && config().topology.empty()),
+        host_(make_host_communicator()) {}
 
   bool compresses() const noexcept override { return true; }
 
@@ -62,22 +67,10 @@ class DeviceCommunicator final : public LocalCommunicator {
     if (takes_host_path(values)) return host_->reduce(reduction, values, result);
     const std::vector<Group> groups = group_by_device(values);
     const Device root = place_of(result.device());
-    if (groups.size() == 1) {
+    if (groups.size() == 1)
       combine(reduction, values, result);
-    } else {
-      Executor& executor = plans_.rooted(Collective::kReduce, devices_of(groups), root,
-                                         static_cast<size_t>(result.size()), result.dtype());
-      std::vector<NDArray> buffers;
-      for (size_t i = 0; i < groups.size(); ++i) {
-        const bool is_root = groups[i].device == root;
-        const NDArray& own = groups[i].arrays[0];
-        const bool is_readable =
-            groups[i].arrays.size() == 1 && own.is_contiguous() && !executor.writes(executor.plan().devices()[i]);
-        buffers.push_back(is_root ? result : is_readable ? own : packed_like(own));
-        if (is_root || !is_readable) combine(reduction, groups[i].arrays, buffers.back());
-      }
-      executor.run(buffers, reduction);
-    }
+    else
+      reduce_groups(reduction, groups, root, result);
     reduction.finish(result, values.size());
   }
 
@@ -100,8 +93,11 @@ class DeviceCommunicator final : public LocalCommunicator {
       buffers.push_back(working_array(group, {}));
       kept.push_back(keeps && same_elements(*buffers.back().view(), *group.arrays[0].view()));
     }
-    plans_.rooted(Collective::kBroadcast, devices, root, static_cast<size_t>(source.size()), source.dtype())
-        .run(buffers, Reduction(), kept);
+    if (Gang* const gang = keeps ? nullptr : gang_of(Reduction(), buffers))  // which may fail while it writes
+      run_gang(*gang, GangTask::What::kBroadcast, buffers);
+    else
+      plans_.rooted(Collective::kBroadcast, devices, root, static_cast<size_t>(source.size()), source.dtype())
+          .run(buffers, Reduction(), kept);
     const KeepScope keep(keeps);
     for (size_t i = 0; i < groups.size(); ++i) spread(buffers[i + 1], groups[i]);
   }
@@ -124,7 +120,10 @@ class DeviceCommunicator final : public LocalCommunicator {
       buffers.push_back(working_array(*find_group(targets, group.device), group.arrays));
       combine(reduction, group.arrays, buffers.back());
     }
-    plans_.allreduce(devices_of(groups), static_cast<size_t>(stored.size()), stored.dtype()).run(buffers, reduction);
+    if (Gang* const gang = gang_of(reduction, buffers))
+      run_gang(*gang, GangTask::What::kAllReduce, buffers);
+    else
+      plans_.allreduce(devices_of(groups), static_cast<size_t>(stored.size()), stored.dtype()).run(buffers, reduction);
     for (size_t i = 0; i < groups.size(); ++i) {
       reduction.finish(buffers[i], values.size());
       spread(buffers[i], *find_group(targets, groups[i].device));
@@ -151,10 +150,41 @@ class DeviceCommunicator final : public LocalCommunicator {
     return groups;
   }
 
+  // `root` is the device of `result`, and one of theirs.
+  void reduce_groups(const Reduction& reduction, const std::vector<Group>& groups, Device root, const NDArray& result) {
+    std::vector<NDArray> buffers;
+    for (const Group& group : groups) buffers.push_back(group.arrays[0]);
+    Gang* const gang = find_group(groups, root) ? gang_of(reduction, buffers) : nullptr;
+    Executor* const executor = gang ? nullptr
+                                    : &plans_.rooted(Collective::kReduce, devices_of(groups), root,
+                                                     static_cast<size_t>(result.size()), result.dtype());
+    size_t place_of_root = 0;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const bool is_root = groups[i].device == root;
+      if (is_root) place_of_root = i;
+      const NDArray own = buffers[i];
+      const bool is_readable = groups[i].arrays.size() == 1 && own.is_contiguous() &&
+                               (gang || !executor->writes(executor->plan().devices()[i]));
+      buffers[i] = is_root ? result : is_readable ? own : packed_like(own);
+      if (is_root || !is_readable) combine(reduction, groups[i].arrays, buffers[i]);
+    }
+    if (gang)
+      run_gang(*gang, GangTask::What::kReduce, buffers, place_of_root);
+    else
+      executor->run(buffers, reduction);
+  }
+
+  // What the library of the devices' vendor does, unless the program says how devices sum or what connects them. Null:
+  // a plan does it.
+  Gang* gang_of(const Reduction& reduction, std::span<const NDArray> buffers) const {
+    return may_gang_ && reduction.is_linear() ? find_gang(buffers) : nullptr;
+  }
+
   bool takes_host_path(std::span<const NDArray> arrays) const { return !plans_on_host_ && is_on_host(arrays); }
 
   PlanCache plans_;
   const bool plans_on_host_;
+  const bool may_gang_;
   std::unique_ptr<Communicator> host_;
 };
 

@@ -84,9 +84,9 @@ class Registry {
     kinds_ = {
         {"local", "sums in host memory", make_local, on_host},
         {"local_allreduce_cpu", "the same", make_local, on_host},
-        {"device", "sums between the devices, by a communication plan", make_device, on_devices},
+        {"device", "sums between the devices, by NCCL or a communication plan", make_device, on_devices},
         {"local_allreduce_device", "the same", make_device, on_devices},
-        {"nccl", "the same: the library NCCL is not used", make_device, on_devices},
+        {"nccl", "the same", make_device, on_devices},
         {"mpi",
          "sums over the ranks: processes that mpirun or srun has started, or workers",
          make_collective,

@@ -3,11 +3,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
+#include <thread>
 #include <utility>
 
+#include "backend/cuda/cuda_stream.h"
 #include "device/registry.h"
+#include "engine/runtime.h"
 #include "headrace/arithmetic.hpp"
 #include "headrace/devices.hpp"
 #include "op/invoke.h"
@@ -132,6 +137,34 @@ TEST(CudaDevices, WhatTheHostComputesFailsLikeThere) {
   const NDArray behind = plus(failed, matrix);
   EXPECT_THROW(as_in_context(behind, {}).wait_to_read(), Error);
   expect_same(as_in_context(plus(matrix, matrix), {}), array({2, 4, 4, 8}, {2, 2}));
+}
+
+// The host takes note of the second copy before the first: both are complete when the launch thread looks again.
+TEST(CudaDevices, FailuresReachWhatOtherStreamsMadeOfThem) {
+  if (device_count(DeviceType::kGpu) < 2) GTEST_SKIP() << "there is one GPU";
+  const auto may_fail = std::make_shared<std::atomic<bool>>(false);
+  const NDArray failed = as_in_context(array({1, 2}), kGpu1);
+  Var* var = &failed.view()->storage()->var();
+  TaskSpec late{
+      .name = "late failure", .writes = {&var, 1}, .cost_ns = Engine::kInlineCostNs, .stream = compute_stream(kGpu1)};
+  runtime().engine.push(late, [may_fail] {
+    run_on_device({}, [may_fail] {
+      may_fail->wait(false);
+      throw Error(ErrorKind::kValue, "it failed late");
+    });
+  });
+  const NDArray here = as_in_context(as_in_context(failed, kGpu0), {});
+  var = &here.view()->storage()->var();
+  TaskSpec busy{
+      .name = "busy launch", .reads = {&var, 1}, .cost_ns = Engine::kInlineCostNs, .stream = compute_stream(kGpu0)};
+  runtime().engine.push(busy, [may_fail] {
+    may_fail->store(true);
+    may_fail->notify_all();
+    auto& copies = static_cast<CudaStream&>(accelerator_of(kGpu0)->stream(StreamRole::kDeviceToHost));
+    copies.tell_all();
+    while (copies.has_work()) std::this_thread::yield();
+  });
+  EXPECT_THROW(here.wait_to_read(), Error);
 }
 
 // In a process of its own: everything behind a sticky error is lost, and says why; the host goes on.

@@ -289,7 +289,7 @@ except mx.MXNetError as error:
 
 
 def test_memory_and_features_are_those_of_the_driver(tmp_path):
-    done = run(MEMORY, tmp_path, HEADRACE_CUDA_DNN="none")
+    done = run(MEMORY, tmp_path, HEADRACE_CUDA_DNN="none", HEADRACE_CUDA_NCCL="none")
     assert done.stdout == "gpu_memory_info: there is no gpu(2); 2 GPUs can be used\n", done.stderr
 
 

@@ -24,6 +24,7 @@ def run(program, tmp_path, **variables):
         "HEADRACE_CUDA_DRIVER": str(STAND_IN),
         "HEADRACE_CUDA_COMPILER": str(STAND_IN),
         "HEADRACE_CUDA_DNN": str(STAND_IN),
+        "HEADRACE_CUDA_NCCL": str(STAND_IN),
         "HEADRACE_CUDA_CACHE": str(ROOT / "build" / "release" / "cuda" / "kernels"),
         "HEADRACE_LOG": "error",
         **variables,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/gang_lock.h"
 #include "backend/cuda/kernel_cache.h"
 #include "backend/cuda/library.h"
 #include "base/check.h"
@@ -213,6 +214,7 @@ CUfunction kernel_function(CudaDevice& device, const std::string& source, const 
   const Target target = target_for(device.compute_capability());
   const std::string image = cached_kernel(key_of(source, target), [&] { return Program(source).compile(target); });
   const ContextScope scope(device);
+  const std::lock_guard loading(gang_lock());
   CUmodule module = nullptr;
   device.check(device.driver().module_load_data(&module, image.data()), "cuModuleLoadData");
   CUfunction found = nullptr;

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/gang_lock.h"
 #include "base/check.h"
 #include "base/config.h"
 #include "device/await_room.h"
@@ -84,6 +85,7 @@ void* CudaAllocator::make_block(int index, size_t bytes) {
 
 void* CudaAllocator::make_memory(size_t bytes) {
   const ContextScope scope(device_);
+  const std::lock_guard guard(gang_lock());
   CUdeviceptr memory = 0;
   const CUresult result = device_.driver().mem_alloc(&memory, bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
@@ -95,6 +97,7 @@ void* CudaAllocator::make_memory(size_t bytes) {
 void CudaAllocator::free_memory(void* memory) noexcept {
   try {
     const ContextScope scope(device_);
+    const std::lock_guard guard(gang_lock());
     device_.note(device_.driver().mem_free(reinterpret_cast<CUdeviceptr>(memory)), "cuMemFree");
   } catch (const std::exception&) {
     return;

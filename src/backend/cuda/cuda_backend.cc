@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backend/cuda/dnn.h"
+#include "backend/cuda/gang_watch.h"
 #include "backend/cuda/pinned_memory.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -104,8 +105,35 @@ std::vector<std::string> CudaBackend::features() {
   if (device_count() == 0) return {};
   std::vector<std::string> names = {"CUDA"};
   if (has_dnn()) names.emplace_back("CUDNN");
+  if (nccl_library()) names.emplace_back("NCCL");
   return names;
 }
+
+// Making one takes a second or so. Why there is none is said once.
+Gang* CudaBackend::gang(std::span<const int> ids) {
+  const std::lock_guard guard(gangs_mutex_);
+  const auto [place, is_new] = gangs_.try_emplace({ids.begin(), ids.end()});
+  if (!is_new) return place->second.get();
+  const NcclLibrary* const library = nccl_library();
+  if (!library) {
+    if (!why_no_nccl().empty())
+      log(LogLevel::kWarn,
+          "cuda: GPUs exchange arrays by copies: {}. Install NVIDIA's NCCL (pip install nvidia-nccl-cu13), or say that "
+          "it is not wanted (HEADRACE_CUDA_NCCL=none).",
+          why_no_nccl());
+    return nullptr;
+  }
+  std::vector<CudaDevice*> devices;
+  for (const int id : ids) devices.push_back(&device(id));
+  try {
+    place->second = std::make_unique<CudaGang>(*library, std::move(devices));
+  } catch (const Error& error) {
+    log(LogLevel::kWarn, "cuda: GPUs exchange arrays by copies, as NCCL does not connect them: {}", error.what());
+  }
+  return place->second.get();
+}
+
+void CudaBackend::end_threads() noexcept { gang_watch().end_thread(); }
 
 template <class Visit>
 void CudaBackend::visit_devices(const Visit& visit) noexcept {
@@ -113,7 +141,9 @@ void CudaBackend::visit_devices(const Visit& visit) noexcept {
     if (CudaDevice* const device = place.load(std::memory_order_acquire)) visit(*device);
 }
 
+// Who holds gang_lock() holds one of these, too, or launches, which nobody does now.
 void CudaBackend::before_fork() noexcept {
+  gangs_mutex_.lock();
   mutex_.lock();
   visit_devices([](CudaDevice& device) { device.lock_for_fork(); });
 }
@@ -121,6 +151,7 @@ void CudaBackend::before_fork() noexcept {
 void CudaBackend::after_fork(bool in_child) noexcept {
   visit_devices([](CudaDevice& device) { device.unlock_after_fork(); });
   mutex_.unlock();
+  gangs_mutex_.unlock();
   if (in_child && cuda_driver_was_asked()) is_refused_.store(true, std::memory_order_release);
 }
 

@@ -3,9 +3,13 @@
 
 #include <array>
 #include <atomic>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <vector>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_gang.h"
 #include "device/backend.h"
 
 namespace headrace {
@@ -21,6 +25,8 @@ class CudaBackend final : public Backend {
   int dlpack_type() const noexcept override;
   void await_everybody(int id) noexcept override;
   std::vector<std::string> features() override;
+  Gang* gang(std::span<const int> ids) override;
+  void end_threads() noexcept override;
   void before_fork() noexcept override;
   void after_fork(bool in_child) noexcept override;
 
@@ -33,6 +39,9 @@ class CudaBackend final : public Backend {
   template <class Visit>
   void visit_devices(const Visit& visit) noexcept;
 
+  std::mutex gangs_mutex_;
+  // By the numbers of their devices; null: NCCL does not connect these, which was said. Guarded by gangs_mutex_.
+  std::map<std::vector<int>, std::unique_ptr<CudaGang>> gangs_;
   std::mutex mutex_;
   std::array<std::atomic<CudaDevice*>, Accelerator::kMost> devices_{};  // made when first asked for; never destroyed
   std::atomic<bool> is_refused_{false};                                 // set once, in a child that fork() has made

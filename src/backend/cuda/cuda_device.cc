@@ -167,6 +167,24 @@ void CudaDevice::allow_peer(CudaDevice& other) {
   static_cast<void>(driver_.ctx_enable_peer_access(other.context_, 0));  // without it copies go through the host
 }
 
+CUstream CudaDevice::gang_stream() {
+  constexpr int kHigh = -1;
+  const ContextScope scope(*this);
+  if (!gang_stream_)
+    check(driver_.stream_create_with_priority(&gang_stream_, CU_STREAM_NON_BLOCKING, kHigh),
+          "cuStreamCreateWithPriority");
+  return gang_stream_;
+}
+
+OwnContextScope::OwnContextScope(CudaDevice& device) : device_(device) {
+  device.check(device.driver().ctx_push_current(device.context()), "cuCtxPushCurrent");
+}
+
+OwnContextScope::~OwnContextScope() {
+  CUcontext popped = nullptr;
+  static_cast<void>(device_.driver().ctx_pop_current(&popped));
+}
+
 ContextScope::ContextScope(CudaDevice& device) : device_(device) {
   CUcontext current = nullptr;
   device.check(device.driver().ctx_get_current(&current), "cuCtxGetCurrent");

@@ -49,6 +49,8 @@ class CudaDevice final : public Accelerator {
   void note(CUresult result, const char* call) noexcept;
   // The device is lost, for what a call answered.
   void lose(CUresult result, const char* call) noexcept;
+  // For what several devices do together, see gang_lock.h, which the caller holds.
+  CUstream gang_stream();
   // Copies from the memory of `other` may go straight to this device's. Any thread.
   void allow_peer(CudaDevice& other);
 
@@ -63,6 +65,7 @@ class CudaDevice final : public Accelerator {
   int64_t total_bytes_ = 0;
   CudaAllocator allocator_;
   std::vector<std::unique_ptr<CudaStream>> streams_;
+  CUstream gang_stream_ = nullptr;  // guarded by gang_lock(); null: not needed yet
   std::atomic<uint32_t> notified_{0};
   std::atomic<bool> is_lost_{false};
   mutable std::mutex mutex_;
@@ -81,6 +84,18 @@ class ContextScope {
  private:
   CudaDevice& device_;
   bool is_pushed_ = false;
+};
+
+// The same for libraries that change which context is current: they change it in the place that this has taken.
+class OwnContextScope {
+ public:
+  explicit OwnContextScope(CudaDevice& device);
+  ~OwnContextScope();
+  OwnContextScope(const OwnContextScope&) = delete;
+  OwnContextScope& operator=(const OwnContextScope&) = delete;
+
+ private:
+  CudaDevice& device_;
 };
 
 }  // namespace headrace

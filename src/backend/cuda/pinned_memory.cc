@@ -4,6 +4,7 @@
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/gang_lock.h"
 #include "base/check.h"
 #include "device/block_pool.h"
 
@@ -52,7 +53,10 @@ class PinnedMemory final : public Allocator {
   void* make_block(size_t bytes) {
     const ContextScope scope(first_);
     void* block = nullptr;
-    const auto take = [&] { return first_.driver().mem_host_alloc(&block, bytes, CU_MEMHOSTALLOC_PORTABLE); };
+    const auto take = [&] {
+      const std::lock_guard gangs(gang_lock());
+      return first_.driver().mem_host_alloc(&block, bytes, CU_MEMHOSTALLOC_PORTABLE);
+    };
     CUresult result = take();
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
       trim_locked();
@@ -69,6 +73,7 @@ class PinnedMemory final : public Allocator {
     try {
       const ContextScope scope(first_);
       pool_.erase_free([this](void* block) {
+        const std::lock_guard gangs(gang_lock());
         first_.note(first_.driver().mem_free_host(block), "cuMemFreeHost");
         return true;
       });

@@ -1,0 +1,97 @@
+#include "backend/cuda/gang_watch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/gang_lock.h"
+#include "base/check.h"
+#include "base/signals_blocked.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks(20);
+
+}  // namespace
+
+class GangWatch::Seat final : public Flight {
+ public:
+  Seat(GangWatch& watch, Entries::iterator entry) : watch_(watch), entry_(entry) {}
+  ~Seat() override {
+    const std::lock_guard guard(watch_.mutex_);
+    watch_.entries_.erase(entry_);
+  }
+
+ private:
+  GangWatch& watch_;
+  const Entries::iterator entry_;
+};
+
+std::shared_ptr<const GangWatch::Flight> GangWatch::begin(CudaGang& gang, Work& work, const GangTask& task) {
+  const std::lock_guard guard(mutex_);
+  entries_.push_front({&gang, &work, task});
+  if (!thread_.joinable()) {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { watch(); });
+  }
+  changed_.notify_all();
+  return std::make_shared<Seat>(*this, entries_.begin());
+}
+
+void GangWatch::end_thread() noexcept {
+  std::thread ended;
+  {
+    const std::lock_guard guard(mutex_);
+    if (!thread_.joinable()) return;
+    is_stopping_ = true;
+    ended = std::move(thread_);
+    changed_.notify_all();
+  }
+  ended.join();
+  const std::lock_guard guard(mutex_);
+  is_stopping_ = false;
+}
+
+void GangWatch::watch() noexcept {
+  std::unique_lock guard(mutex_);
+  while (!is_stopping_) {
+    if (entries_.empty()) {
+      changed_.wait(guard);
+      continue;
+    }
+    changed_.wait_for(guard, kBetweenLooks, [this] { return is_stopping_; });
+    look(guard);
+  }
+}
+
+// The gang refuses before its work fails: what is launched meanwhile is in the list, or is refused. Work in the list
+// has not been retired, so that it can be failed.
+void GangWatch::look(std::unique_lock<std::mutex>& guard) noexcept {
+  std::vector<CudaGang*> broken;
+  for (const Entry& entry : entries_) {
+    if (std::ranges::find(broken, entry.gang) != broken.end()) continue;
+    const std::string trouble = entry.gang->trouble();
+    if (trouble.empty()) continue;
+    entry.gang->refuse(trouble);
+    broken.push_back(entry.gang);
+  }
+  for (const Entry& entry : entries_)
+    if (std::ranges::find(broken, entry.gang) != broken.end())
+      entry.work->fail(std::make_exception_ptr(Error(ErrorKind::kRuntime, entry.gang->text_of_failure(entry.task))));
+  guard.unlock();
+  for (CudaGang* const gang : broken) {
+    const std::lock_guard launching(gang_lock());
+    gang->abort();
+  }
+  guard.lock();
+}
+
+GangWatch& gang_watch() {
+  static GangWatch& instance = *new GangWatch;  // work may be on its way at exit
+  return instance;
+}
+
+}  // namespace headrace
