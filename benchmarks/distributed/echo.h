@@ -76,7 +76,8 @@ class Asker final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteB
 class EchoStream {
  public:
   EchoStream(const std::shared_ptr<grpc::ServerCredentials>& of_server,
-             const std::shared_ptr<grpc::ChannelCredentials>& of_channel, const grpc::ChannelArguments& arguments = {}) {
+             const std::shared_ptr<grpc::ChannelCredentials>& of_channel,
+             const grpc::ChannelArguments& arguments = {}) {
     int port = 0;
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", of_server, &port);

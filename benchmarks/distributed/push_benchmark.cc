@@ -21,10 +21,9 @@ namespace headrace::distributed {
 namespace {
 
 constexpr int kElements = 4;
-constexpr const char* kCertificates = "HEADRACE_CERTIFICATES";
 
 std::string certificates() {
-  const char* const folder = std::getenv(kCertificates);
+  const char* const folder = std::getenv("HEADRACE_CERTIFICATES");
   return folder ? folder : "";
 }
 
@@ -44,7 +43,7 @@ std::shared_ptr<grpc::ServerCredentials> server_credentials() {
 void grpc_round_trip(benchmark::State& state) {
   grpc::ChannelArguments arguments;
   arguments.SetSslTargetNameOverride("headrace");
-  benchmarks::EchoStream stream(server_credentials(), credentials_of(certificates(), kCertificates), arguments);
+  benchmarks::EchoStream stream(server_credentials(), credentials_of(certificates()), arguments);
   const std::string bytes(100, 'x');
   const grpc::Slice slice(bytes);
   const grpc::ByteBuffer message(&slice, 1);
@@ -57,8 +56,7 @@ class Descent final : public ServerProgram {
  public:
   std::string command(int, kvstore::KVStore& store, int, const std::string&) override {
     store.set_updater([](std::span<const kvstore::Update> updates) {
-      for (const kvstore::Update& one : updates)
-        copy_into(one.stored, call("elemwise_sub", {one.stored, one.reduced}));
+      for (const kvstore::Update& one : updates) copy_into(one.stored, call("elemwise_sub", {one.stored, one.reduced}));
     });
     return {};
   }
