@@ -26,7 +26,7 @@ _SECONDS_TO_TELL = 10  # that others have to say themselves what they lack when 
 _MOST_REPLACED = 20  # servers of a job that have failed
 _SCHEDULERS = 2  # with --etcd
 _SECONDS_TO_END = 5  # between asking processes to end and ending them
-_SECONDS_OF_LATE = 1  # that one has which the others do not need: when they have ended it can have come too late
+_SECONDS_OF_LATE = 1  # that one has which others did not wait for: it may have come when all was over
 
 
 def ports_of(options):
@@ -243,8 +243,8 @@ class Job:
         return self._helpers[:1]
 
     def _await_helpers(self):
-        """Servers end by themselves when the workers have, unless no worker has made a store, or one has taken the
-        place of another when all was over.
+        """Servers end by themselves when the workers have, unless no worker has made a store, or they have taken
+        the place of others when all was over.
         """
         while self._options.elastic and self._helpers[0].others and self._helpers[0].status() is None:
             if (failed := _cause(self._needed_helpers())) is not None:

@@ -11,9 +11,9 @@ __all__ = ["Schedulers", "addresses_of_schedulers", "ports_of_schedulers", "reac
 
 _HTTPS = "https://"
 _HINT = (
-    "check that the certificates of etcd and of ETCDCTL_CERT have not expired (openssl x509 -noout -dates -in "
-    "FILE), that ETCDCTL_CACERT has the authority of etcd's, which is made for this host, and that etcd demands "
-    "none (ETCDCTL_CERT, ETCDCTL_KEY) or trusts the one that is named"
+    "check that the certificates of etcd and of ETCDCTL_CERT have not expired (openssl x509 -noout -dates "
+    "-in FILE), that ETCDCTL_CACERT has the authority of etcd's, which is made for this host, and that etcd "
+    "demands none (ETCDCTL_CERT, ETCDCTL_KEY) or trusts the one that is named"
 )
 _MOST_REPLACED = 20
 _SECONDS_TO_REACH = 5
@@ -42,7 +42,7 @@ def addresses_of_schedulers(host, ports, etcd):
 
 
 def reach_etcd(addresses):
-    """SystemExit, saying what to check: none of these addresses is that of an etcd which speaks to this process."""
+    """SystemExit, saying what to check: at none of these addresses an etcd speaks to this process."""
     tls = _tls() if addresses.startswith(_HTTPS) else None
     deadline = time.monotonic() + _SECONDS_TO_REACH
     while True:

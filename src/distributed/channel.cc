@@ -10,7 +10,7 @@
 namespace headrace::distributed {
 namespace {
 
-constexpr const char* kNamedBy = "HEADRACE_CERTIFICATES names a folder with ca.pem, cert.pem and key.pem";
+constexpr const char* kOwnCertificates = "HEADRACE_CERTIFICATES names a folder with ca.pem, cert.pem and key.pem";
 
 TlsFiles files_in(const std::string& folder) {
   const std::filesystem::path path(folder);
@@ -85,7 +85,7 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const TlsFiles& files, 
 }
 
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder) {
-  return folder.empty() ? grpc::InsecureChannelCredentials() : credentials_of(files_in(folder), kNamedBy);
+  return folder.empty() ? grpc::InsecureChannelCredentials() : credentials_of(files_in(folder), kOwnCertificates);
 }
 
 std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address, bool has_others) {
@@ -107,8 +107,8 @@ std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, 
   if (!job.certificates.empty()) {
     grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
     const TlsFiles files = files_in(job.certificates);
-    options.pem_root_certs = content_of(files.authorities, kNamedBy);
-    options.pem_key_cert_pairs.push_back({content_of(files.key, kNamedBy), content_of(files.certificate, kNamedBy)});
+    options.pem_root_certs = content_of(files.authorities, kOwnCertificates);
+    options.pem_key_cert_pairs.push_back({content_of(files.key, kOwnCertificates), content_of(files.certificate, kOwnCertificates)});
     credentials = grpc::SslServerCredentials(options);
   }
   const std::string address = address_of(host, port);

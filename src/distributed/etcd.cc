@@ -15,7 +15,7 @@ using etcdserverpb::Compare;
 constexpr std::chrono::milliseconds kAttemptTime{700};  // after which another machine is asked
 constexpr std::chrono::milliseconds kPause{50};         // when all have been
 
-constexpr const char* kNamedBy = "ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY name files in PEM";
+constexpr const char* kEtcdCertificates = "ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY name files in PEM";
 // What to check.
 constexpr const char* kWhatOfTls =
     "that the certificates of etcd and of ETCDCTL_CERT have not expired (openssl x509 -noout -dates -in FILE), that "
@@ -43,7 +43,7 @@ Compare& required(etcdserverpb::TxnRequest& request, const std::string& key, Com
 
 Etcd::Etcd(const Job& job)
     : addresses_(job.etcd),
-      credentials_(job.etcd_tls ? credentials_of(*job.etcd_tls, kNamedBy) : grpc::InsecureChannelCredentials()),
+      credentials_(job.etcd_tls ? credentials_of(*job.etcd_tls, kEtcdCertificates) : grpc::InsecureChannelCredentials()),
       what_of_tls_(job.etcd_tls ? kWhatOfTls : kWhatOfPlain),
       line_(open(addresses_[0])) {}
 

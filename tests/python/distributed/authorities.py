@@ -1,4 +1,4 @@
-"""Authorities, and the certificates that they sign, for tests of who trusts whom; by the command `openssl`."""
+"""Authorities, and certificates that they sign, for tests of who trusts whom; by the command `openssl`."""
 
 import datetime
 import subprocess

@@ -19,8 +19,8 @@ needs_etcd = pytest.mark.skipif(PROGRAM is None, reason="needs etcd (Debian: apt
 
 class Etcd:
     """Ends with the `with` in which it is. The folder is one that is empty. Where a network is given all that
-    reach it, the processes themselves among them, do so through gates. By TLS where a folder with ca.pem, cert.pem
-    and key.pem is given; then it demands certificates, too.
+    reach it, the processes themselves among them, do so through gates. By TLS where a folder with ca.pem,
+    cert.pem and key.pem is given; then it demands certificates, too.
     """
 
     def __init__(self, folder, count=3, options=(), network=None, certificates=None):

@@ -24,8 +24,8 @@ class Fault:
     # from their backups
     what: str
     at: int = 0
-    # also "leader": the scheduler that leads; "primary": of a server; "link": of that to its backup; "etcd": a
-    # process of that; "all"
+    # also "leader": the scheduler that leads; "primary": of a server; "link": of that to its backup; "etcd":
+    # a process of that; "all"
     role: str = ""
     number: int = 0  # of those of its role; of the server
     seconds: float = 0.0  # until it is over; 0: a process does not come back

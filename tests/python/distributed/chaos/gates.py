@@ -70,8 +70,8 @@ class Gate:
 
     def cut_off(self, process=None, loses=False, direction=""):
         """Nothing passes to and from a process, or anybody, until `heal`; with a direction, "requests" or
-        "answers", only these do not. What is said meanwhile comes then, late; where it is lost connections break
-        at once, and others are refused.
+        "answers", only these do not. What is said meanwhile comes then, late; where it is lost connections
+        break at once, and others are refused.
         """
         self._network.call(self._cut_off(process, _Cut(loses, direction)))
 

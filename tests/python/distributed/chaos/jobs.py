@@ -202,23 +202,7 @@ def _run_with(scenario, folder, etcd, network):
         command += ["--etcd", etcd.addresses, "--schedulers", str(scenario.schedulers)]
     command += ["--checkpoint", str(folder / "saved"), "--checkpoint-interval", str(scenario.seconds_to_save)]
     command += [sys.executable, str(WORKER), str(folder), json.dumps(scenario.settings())]
-    variables = {"HEADRACE_HISTORY": str(folder / "histories")}
-    variables["HEADRACE_SHARED_MEMORY"] = str(int(scenario.shares_memory))
-    if gates:
-        variables["CHAOS_GATES"] = ",".join(str(gate.port) for gate in gates)
-        variables["PYTHONPATH"] = os.pathsep.join([str(INSIDE), os.environ.get("PYTHONPATH", "")])
-    preloaded = []
-    if scenario.has_clocks:
-        (folder / "clocks").mkdir()
-        variables["CHAOS_CLOCKS"] = str(folder / "clocks")
-        preloaded.append(str(CLOCK))
-    if crossing:
-        variables["CHAOS_CROSSING"] = str(crossing.port)
-        preloaded.append(str(CROSSED))
-    if preloaded:
-        variables["LD_PRELOAD"] = ":".join(preloaded)
-    if scenario.stop_at:
-        variables["HEADRACE_STOP_AT"] = scenario.stop_at
+    variables = _variables_of(scenario, folder, gates, crossing)
     with open(folder / "output", "w+") as output:
         job = subprocess.Popen(command, env={**os.environ, **variables}, stdout=output, stderr=output)
         try:
@@ -242,6 +226,28 @@ def _run_with(scenario, folder, etcd, network):
             left=sorted(processes_of(port)),
             intruders=intruders,
         )
+
+
+def _variables_of(scenario, folder, gates, crossing):
+    """Those of all processes of a job, beside what its launcher sets."""
+    variables = {"HEADRACE_HISTORY": str(folder / "histories")}
+    variables["HEADRACE_SHARED_MEMORY"] = str(int(scenario.shares_memory))
+    if gates:
+        variables["CHAOS_GATES"] = ",".join(str(gate.port) for gate in gates)
+        variables["PYTHONPATH"] = os.pathsep.join([str(INSIDE), os.environ.get("PYTHONPATH", "")])
+    preloaded = []
+    if scenario.has_clocks:
+        (folder / "clocks").mkdir()
+        variables["CHAOS_CLOCKS"] = str(folder / "clocks")
+        preloaded.append(str(CLOCK))
+    if crossing:
+        variables["CHAOS_CROSSING"] = str(crossing.port)
+        preloaded.append(str(CROSSED))
+    if preloaded:
+        variables["LD_PRELOAD"] = ":".join(preloaded)
+    if scenario.stop_at:
+        variables["HEADRACE_STOP_AT"] = scenario.stop_at
+    return variables
 
 
 class _Scheduler:

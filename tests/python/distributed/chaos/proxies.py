@@ -69,7 +69,7 @@ class Proxy:
 def lead_through(seed, faults):
     """Has this process reach the scheduler and the servers of its job through proxies. Before it joins.
 
-    They are in a process of their own, which ends with this one: what this one says when it ends passes them, too.
+    They are in a process of their own, which ends with this one: what this one says at its end passes them.
     """
     port, servers = int(os.environ["DMLC_PS_ROOT_PORT"]), int(os.environ["DMLC_NUM_SERVER"])
     while len(ports := _ports_of_servers(int(os.environ.get("CHAOS_PORT", port)))) < servers:
