@@ -59,8 +59,8 @@ def reach_etcd(addresses):
         if time.monotonic() > deadline:
             raise SystemExit(
                 f"headrace.launch: etcd cannot be reached ({why}); check that it runs, and that --etcd names "
-                "the addresses HOST:PORT at which it serves clients (its --listen-client-urls), with https:// "
-                "before each where it does so by TLS"
+                "the addresses HOST:PORT at which it serves clients (its --listen-client-urls), with "
+                "https:// before each where it does so by TLS"
             )
         time.sleep(0.2)
 

@@ -21,7 +21,7 @@ _NEW = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
 
 class Authority:
-    """Its folder, which it makes, has a folder with ca.pem, cert.pem and key.pem for each that it certifies."""
+    """Its folder, which it makes, has one with ca.pem, cert.pem and key.pem for each whom it certifies."""
 
     def __init__(self, folder):
         folder.mkdir()

@@ -62,8 +62,8 @@ def test_etcd_is_away_for_longer_than_leases(tmp_path):
     [pytest.param("cut", 5, 4.5, marks=[pytest.mark.slow, needs_crossed_links]), ("sever", 2, 0)],
 )
 def test_a_primary_is_cut_off_while_workers_push(tmp_path, what, seconds, of_link):
-    """Its backup serves in its place; it has workers, which it cannot answer. What it has told its backup, where
-    that was cut off, too, comes when that has its place.
+    """Its backup serves in its place; it has workers, which it cannot answer. What it has told its backup,
+    where that was cut off, too, comes when that has its place.
     """
     faults = (Fault(what, 20, "primary", 0, seconds=seconds),)
     if of_link:
@@ -74,8 +74,8 @@ def test_a_primary_is_cut_off_while_workers_push(tmp_path, what, seconds, of_lin
 
 @needs_crossed_links
 def test_a_primary_and_its_backup_are_cut_off_from_each_other(tmp_path):
-    """One of the two directions, the other, all connections, and both directions for longer than the scheduler
-    waits for a process: it hears both, so that none takes the place of the other.
+    """One of the two directions, the other, all connections, and both for longer than the scheduler waits
+    for a process: it hears both processes, so that none takes the place of the other.
     """
     faults = (
         Fault("cut", 10, "link", 0, seconds=0.7, direction="answers"),
