@@ -243,8 +243,8 @@ class Job:
         return self._helpers[:1]
 
     def _await_helpers(self):
-        """Servers end by themselves when the workers have, unless no worker has made a store, or one has come in
-        the place of another when all was over.
+        """Servers end by themselves when the workers have, unless no worker has made a store, or one has come
+        in the place of another when all was over.
         """
         while self._options.elastic and self._helpers[0].others and self._helpers[0].status() is None:
             if (failed := _cause(self._needed_helpers())) is not None:

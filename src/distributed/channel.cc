@@ -108,7 +108,8 @@ std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, 
     grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
     const TlsFiles files = files_in(job.certificates);
     options.pem_root_certs = content_of(files.authorities, kOwnCertificates);
-    options.pem_key_cert_pairs.push_back({content_of(files.key, kOwnCertificates), content_of(files.certificate, kOwnCertificates)});
+    options.pem_key_cert_pairs.push_back(
+        {content_of(files.key, kOwnCertificates), content_of(files.certificate, kOwnCertificates)});
     credentials = grpc::SslServerCredentials(options);
   }
   const std::string address = address_of(host, port);

@@ -43,7 +43,8 @@ Compare& required(etcdserverpb::TxnRequest& request, const std::string& key, Com
 
 Etcd::Etcd(const Job& job)
     : addresses_(job.etcd),
-      credentials_(job.etcd_tls ? credentials_of(*job.etcd_tls, kEtcdCertificates) : grpc::InsecureChannelCredentials()),
+      credentials_(job.etcd_tls ? credentials_of(*job.etcd_tls, kEtcdCertificates)
+                                : grpc::InsecureChannelCredentials()),
       what_of_tls_(job.etcd_tls ? kWhatOfTls : kWhatOfPlain),
       line_(open(addresses_[0])) {}
 
