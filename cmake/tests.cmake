@@ -37,17 +37,21 @@ if(TARGET headrace_cuda)
   set_target_properties(cuda_stand_in PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 endif()
 
-# What stands in for a wall clock that somebody sets while processes run. Sanitizers want to be the first that is preloaded.
+# What stands in for a wall clock that somebody sets while processes run, and for networks that somebody cuts between
+# servers. Sanitizers want to be the first that is preloaded.
 if(HEADRACE_DISTRIBUTED AND NOT HEADRACE_SANITIZE)
-  add_library(shifted_clock SHARED "${PROJECT_SOURCE_DIR}/tests/distributed/clock/shifted_clock.cc")
-  target_compile_options(shifted_clock PRIVATE -fvisibility=hidden)
-  target_link_libraries(shifted_clock PRIVATE headrace_flags ${CMAKE_DL_LIBS})
-  set_target_properties(shifted_clock PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  foreach(preloaded clock/shifted_clock crossing/crossed_links)
+    get_filename_component(name ${preloaded} NAME)
+    add_library(${name} SHARED "${PROJECT_SOURCE_DIR}/tests/distributed/${preloaded}.cc")
+    target_compile_options(${name} PRIVATE -fvisibility=hidden)
+    target_link_libraries(${name} PRIVATE headrace_flags ${CMAKE_DL_LIBS})
+    set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  endforeach()
 endif()
 
 # Those of tests/distributed that start no threads of gRPC, which is built without ThreadSanitizer: it does not see how they
 # order what they do, and finds races everywhere.
-string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Limits.* LongWaits.* Messages.* ProcessesTest.* Relays.* Rounds.* Shards.*
+string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Inboxes.* Limits.* LongWaits.* Messages.* ProcessesTest.* Relays.* Rounds.* Shards.*
   ThreadsOfStreams.*)
 
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/sanitizers.cc" PROPERTIES
@@ -101,7 +105,7 @@ if(TARGET shifted_clock AND TARGET test_distributed)
   add_test(NAME distributed.clocks COMMAND test_distributed --gtest_brief=1 "--gtest_filter=Clocks*")
   set_tests_properties(distributed.clocks PROPERTIES LABELS fast TIMEOUT 300
     ENVIRONMENT "HEADRACE_CUDA=0;LD_PRELOAD=$<TARGET_FILE:shifted_clock>;CHAOS_CLOCKS=${PROJECT_BINARY_DIR}/tests/clocks")
-  add_dependencies(test_distributed shifted_clock)
+  add_dependencies(test_distributed shifted_clock crossed_links)
 endif()
 
 # Convolutions and recurrent layers where there is no cuDNN, and what may be rounded to TF32.

@@ -78,7 +78,7 @@ enum class Role : uint8_t {
 // Raises ValueError for a variable that holds another text.
 Role role_of_process();
 
-// What a server does beside keeping arrays. Called by one thread, that of serve().
+// What a server does beside keeping arrays. Called by one thread at a time, each within run().
 class ServerProgram {
  public:
   virtual ~ServerProgram() = default;

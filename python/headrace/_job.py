@@ -26,6 +26,7 @@ _SECONDS_TO_TELL = 10  # that others have to say themselves what they lack when 
 _MOST_REPLACED = 20  # servers of a job that have failed
 _SCHEDULERS = 2  # with --etcd
 _SECONDS_TO_END = 5  # between asking processes to end and ending them
+_SECONDS_OF_LATE = 1  # that one has which others did not wait for: it may have come when all was over
 
 
 def ports_of(options):
@@ -43,6 +44,7 @@ class Job:
         self._nodes = cluster.nodes() if cluster else []
         self._turns = itertools.count()  # of nodes of Slurm
         self._workers, self._helpers = [], []  # a scheduler is the first helper
+        self._begun = 0  # helpers with which the job has begun; the rest are in places of others
         self._told = []  # servers that have failed, of which it was said
         self._replacements = None  # of workers that have failed; None: the job is not elastic
         self._start_server = None  # function that starts one more, by number; None: there is none
@@ -132,6 +134,7 @@ class Job:
         else:
             self._start_server = lambda number: self._process("server", number, serve, dict(as_server))
             self._helpers += map(self._start_server, range(servers * options.replicas))
+        self._begun = len(self._helpers)
         if options.slurm and not options.elastic:
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
             return
@@ -240,12 +243,15 @@ class Job:
         return self._helpers[:1]
 
     def _await_helpers(self):
-        """Servers end by themselves when the workers have, unless no worker has made a store."""
+        """Servers end by themselves when the workers have, unless no worker has made a store, or one has come
+        in the place of another when all was over.
+        """
         while self._options.elastic and self._helpers[0].others and self._helpers[0].status() is None:
             if (failed := _cause(self._needed_helpers())) is not None:
                 return failed
             self._pause()
-        _await_ends(self._helpers, _SECONDS_TO_END)
+        _await_ends(self._helpers[: self._begun], _SECONDS_TO_END)
+        _await_ends(self._helpers, _SECONDS_OF_LATE)
         self._start_server = None
         return _cause(self._needed_helpers())
 

@@ -129,7 +129,9 @@ def _add_schedulers(parser):
     parser.add_argument(
         "--etcd",
         metavar="HOST:PORT,...",
-        help="where etcd serves clients; the job goes on when a scheduler is lost, or machines of etcd",
+        help="where etcd serves clients; the job goes on when a scheduler is lost, or machines of etcd. By "
+        "TLS where it is https://HOST:PORT,..., with the files that ETCDCTL_CACERT, ETCDCTL_CERT and "
+        "ETCDCTL_KEY name",
     )
     parser.add_argument(
         "--schedulers", type=_at_least(1), metavar="N", help="schedulers with --etcd, of which one leads (2)"

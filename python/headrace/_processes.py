@@ -82,8 +82,10 @@ class Process:
         return self._told is not None and self._told[0] > 128 or (self.process.poll() or 0) < 0
 
     def end(self, number):
+        """By this signal, which one that is stopped hears, too."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
+            os.killpg(self.process.pid, signal.SIGCONT)
 
     def reap(self):
         """Waits for its end and for its last lines. What it has started may hold them back: not for long."""

@@ -1,12 +1,20 @@
 """The schedulers of a job as its launcher sees them: one, or several that agree in etcd on who leads."""
 
+import os
 import secrets
 import socket
+import ssl
 import sys
 import time
 
 __all__ = ["Schedulers", "addresses_of_schedulers", "ports_of_schedulers", "reach_etcd"]
 
+_HTTPS = "https://"
+_HINT = (
+    "check that the certificates of etcd and of ETCDCTL_CERT have not expired (openssl x509 -noout -dates "
+    "-in FILE), that ETCDCTL_CACERT has the authority of etcd's, which is made for this host, and that etcd "
+    "demands none (ETCDCTL_CERT, ETCDCTL_KEY) or trusts the one that is named"
+)
 _MOST_REPLACED = 20
 _SECONDS_TO_REACH = 5
 
@@ -34,22 +42,53 @@ def addresses_of_schedulers(host, ports, etcd):
 
 
 def reach_etcd(addresses):
-    """SystemExit, saying what to check: there is no process at any of these addresses."""
+    """SystemExit, saying what to check: at none of these addresses an etcd speaks to this process."""
+    tls = _tls() if addresses.startswith(_HTTPS) else None
     deadline = time.monotonic() + _SECONDS_TO_REACH
     while True:
+        refused = []
         for address in addresses.split(","):
-            host, _, port = address.rpartition(":")
             try:
-                socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_TO_REACH).close()
-                return
+                return _reach(address, tls)
+            except ssl.SSLError as error:
+                refused.append(why := f"{address}: {error}")
             except (OSError, ValueError) as error:
                 why = f"{address}: {error}"
+        if len(refused) == addresses.count(",") + 1:  # another attempt would not change it
+            raise SystemExit(f"headrace.launch: etcd and this job do not trust each other ({why}); {_HINT}")
         if time.monotonic() > deadline:
             raise SystemExit(
                 f"headrace.launch: etcd cannot be reached ({why}); check that it runs, and that --etcd names "
-                "the addresses HOST:PORT at which it serves clients (its --listen-client-urls)"
+                "the addresses HOST:PORT at which it serves clients (its --listen-client-urls), with "
+                "https:// before each where it does so by TLS"
             )
         time.sleep(0.2)
+
+
+def _reach(address, tls):
+    """Raises OSError, or SSLError where one of the two does not trust the other."""
+    host, _, port = address.removeprefix(_HTTPS).rpartition(":")
+    host = host.strip("[]")
+    with socket.create_connection((host, int(port)), timeout=_SECONDS_TO_REACH) as plain:
+        if tls:
+            with tls.wrap_socket(plain, server_hostname=host) as secret:
+                # It begins to speak when it has seen the certificate of this process.
+                if not secret.recv(1):
+                    raise ConnectionResetError("it has closed the connection")
+
+
+def _tls():
+    """By the variables of etcd's own client. SystemExit: a file cannot be read."""
+    files = {name: os.environ.get(f"ETCDCTL_{name}") or None for name in ("CACERT", "CERT", "KEY")}
+    try:
+        tls = ssl.create_default_context(cafile=files["CACERT"])
+        if files["CERT"]:
+            tls.load_cert_chain(files["CERT"], files["KEY"])
+    except OSError as error:
+        named = ", ".join(f"ETCDCTL_{name}={path}" for name, path in files.items() if path)
+        raise SystemExit(f"headrace.launch: {error}; {named} are to name files in PEM") from None
+    tls.set_alpn_protocols(["h2"])
+    return tls
 
 
 class Schedulers:

@@ -10,16 +10,20 @@
 namespace headrace::distributed {
 namespace {
 
-constexpr const char* kOwnCertificates = "HEADRACE_CERTIFICATES";
+constexpr const char* kOwnCertificates = "HEADRACE_CERTIFICATES names a folder with ca.pem, cert.pem and key.pem";
 
-std::string content_of(const std::string& folder, const char* name, const char* variable = kOwnCertificates) {
-  const std::filesystem::path path = std::filesystem::path(folder) / name;
+TlsFiles files_in(const std::string& folder) {
+  const std::filesystem::path path(folder);
+  return {path / "ca.pem", path / "cert.pem", path / "key.pem"};
+}
+
+// Nothing of no file.
+std::string content_of(const std::string& path, const std::string& named_by) {
+  if (path.empty()) return {};
   std::ifstream file(path, std::ios::binary);
-  check(file.good(), ErrorKind::kOs,
-        "distributed: '{}' cannot be read; {} names a folder with ca.pem, cert.pem and key.pem", path.string(),
-        variable);
   std::ostringstream text;
   text << file.rdbuf();
+  check(file.good(), ErrorKind::kOs, "distributed: '{}' cannot be read; {}", path, named_by);
   return text.str();
 }
 
@@ -72,13 +76,16 @@ TimeLimit::~TimeLimit() {
 
 gpr_timespec in_time(std::chrono::nanoseconds time) { return gpr_time_from_nanos(time.count(), GPR_TIMESPAN); }
 
-std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder, const char* variable) {
-  if (folder.empty()) return grpc::InsecureChannelCredentials();
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const TlsFiles& files, const std::string& named_by) {
   grpc::SslCredentialsOptions options;
-  options.pem_root_certs = content_of(folder, "ca.pem", variable);
-  options.pem_cert_chain = content_of(folder, "cert.pem", variable);
-  options.pem_private_key = content_of(folder, "key.pem", variable);
+  options.pem_root_certs = content_of(files.authorities, named_by);
+  options.pem_cert_chain = content_of(files.certificate, named_by);
+  options.pem_private_key = content_of(files.key, named_by);
   return grpc::SslCredentials(options);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder) {
+  return folder.empty() ? grpc::InsecureChannelCredentials() : credentials_of(files_in(folder), kOwnCertificates);
 }
 
 std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address, bool has_others) {
@@ -92,16 +99,17 @@ std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& a
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   if (!job.certificates.empty()) arguments.SetSslTargetNameOverride(kCertifiedName);
-  return grpc::CreateCustomChannel(address, credentials_of(job.certificates, kOwnCertificates), arguments);
+  return grpc::CreateCustomChannel(address, credentials_of(job.certificates), arguments);
 }
 
 std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, int& port, grpc::Service& service) {
   std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
   if (!job.certificates.empty()) {
     grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-    options.pem_root_certs = content_of(job.certificates, "ca.pem");
+    const TlsFiles files = files_in(job.certificates);
+    options.pem_root_certs = content_of(files.authorities, kOwnCertificates);
     options.pem_key_cert_pairs.push_back(
-        {content_of(job.certificates, "key.pem"), content_of(job.certificates, "cert.pem")});
+        {content_of(files.key, kOwnCertificates), content_of(files.certificate, kOwnCertificates)});
     credentials = grpc::SslServerCredentials(options);
   }
   const std::string address = address_of(host, port);

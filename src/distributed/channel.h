@@ -18,9 +18,10 @@ namespace headrace::distributed {
 // is noticed soon. Raises OSError where certificates cannot be read.
 std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address, bool has_others = false);
 
-// To prove who this process is by the certificates in a folder, which a variable names; empty: by nothing, in plain
-// text. Raises OSError where they cannot be read.
-std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder, const char* variable);
+// As a client. `named_by`: says in an error what names the files. Raises OSError where one cannot be read.
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const TlsFiles& files, const std::string& named_by);
+// By the certificates of a job; no folder: in plain text.
+std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& folder);
 
 // Serves `service` at `host`; `port` 0 takes a free one and stores it. Raises OSError, naming the address, when it
 // cannot listen there.

@@ -43,7 +43,7 @@ bool Client::is_latest(const Connection& connection) const {
 }
 
 bool Client::admit(const Request& request, const Connection& from) {
-  std::lock_guard guard(mutex_);
+  std::unique_lock lock(mutex_);
   if (&from != connection_.get()) return false;
   const uint64_t number = request.number();
   const bool is_transfer = request.has_transfer();
@@ -53,7 +53,10 @@ bool Client::admit(const Request& request, const Connection& from) {
         number, last_ + 1);
   if (waiting_.contains(number)) return false;
   if (const auto found = answers_.find(number); found != answers_.end()) {
-    connection_->send(found->second);
+    const std::shared_ptr<Connection> connection = connection_;
+    connection->send(found->second);
+    lock.unlock();
+    connection->flush();
     return false;
   }
   const bool is_missing = missing_.erase(number) > 0;
@@ -66,11 +69,17 @@ bool Client::admit(const Request& request, const Connection& from) {
 }
 
 void Client::answer(uint64_t incarnation, Reply reply, Load load) {
-  std::lock_guard guard(mutex_);
-  if (incarnation != incarnation_) return;
-  waiting_.erase(reply.number());
-  if (!reply.has_value()) answers_.emplace(reply.number(), reply);
-  if (connection_) connection_->send(std::move(reply), std::move(load));
+  std::shared_ptr<Connection> connection;
+  {
+    std::lock_guard guard(mutex_);
+    if (incarnation != incarnation_) return;
+    waiting_.erase(reply.number());
+    if (!reply.has_value()) answers_.emplace(reply.number(), reply);
+    if (!connection_) return;
+    connection = connection_;
+    connection->send(std::move(reply), std::move(load));
+  }
+  connection->flush();
 }
 
 void Client::forget(const Frame& frame, const Connection& from) {

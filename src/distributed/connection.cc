@@ -64,7 +64,6 @@ void Connection::send(Request request, Load load) {
   Request& added = *frame.head.add_requests();
   added = std::move(request);
   add(added, load, frame);
-  flush();
 }
 
 void Connection::send(Reply reply, Load load) {
@@ -75,7 +74,6 @@ void Connection::send(Reply reply, Load load) {
   Reply& added = *frame.head.add_replies();
   added = std::move(reply);
   add(added, load, frame);
-  flush();
 }
 
 void Connection::tell_answered(uint64_t number) {
@@ -83,8 +81,9 @@ void Connection::tell_answered(uint64_t number) {
   answered_.push_back(number);
 }
 
-void Connection::flush() {
-  if (is_writing_ || is_closed_ || waiting_.empty()) return;
+// Whether there is a frame to be written, which is in its place then; mutex_ is locked.
+bool Connection::take_frame() {
+  if (is_writing_ || is_closed_ || waiting_.empty()) return false;
   Outgoing& frame = waiting_.front();
   const std::vector<uint64_t> released = loans_ ? loans_->take_released(stream_) : std::vector<uint64_t>();
   frame.head.mutable_released()->Assign(released.begin(), released.end());
@@ -92,22 +91,35 @@ void Connection::flush() {
   answered_.clear();
   being_written_ = headrace::distributed::written(frame.head, frame.elements);
   waiting_.pop_front();
-  is_writing_ = true;
+  ++beginning_;
+  return is_writing_ = true;
+}
+
+void Connection::flush() {
+  {
+    std::lock_guard guard(mutex_);
+    if (!take_frame()) return;
+  }
   write_(&being_written_);
+  std::lock_guard guard(mutex_);
+  if (--beginning_ == 0 && is_closed_) has_begun_.notify_all();
 }
 
 void Connection::written(bool ok) {
   grpc::ByteBuffer over;  // what it holds ends without the lock
-  std::lock_guard guard(mutex_);
-  is_writing_ = false;
-  over.Swap(&being_written_);
+  {
+    std::lock_guard guard(mutex_);
+    is_writing_ = false;
+    over.Swap(&being_written_);
+  }
   if (ok) flush();
 }
 
 void Connection::close() {
   std::deque<Outgoing> dropped;  // what it holds ends without the lock
-  std::lock_guard guard(mutex_);
+  std::unique_lock lock(mutex_);
   is_closed_ = true;
+  has_begun_.wait(lock, [&] { return beginning_ == 0; });
   dropped.swap(waiting_);
 }
 
@@ -119,10 +131,13 @@ bool Connection::is_quiet() const {
 // --- greetings -------------------------------------------------------------------------------------------------------
 
 void Connection::greet(Caller caller) {
-  std::lock_guard guard(mutex_);
-  Greeting greeting;
-  *greeting.mutable_caller() = std::move(caller);
-  send_greeting(std::move(greeting), true);
+  {
+    std::lock_guard guard(mutex_);
+    Greeting greeting;
+    *greeting.mutable_caller() = std::move(caller);
+    send_greeting(std::move(greeting), true);
+  }
+  flush();
 }
 
 void Connection::send_greeting(Greeting greeting, bool is_first) {
@@ -134,7 +149,6 @@ void Connection::send_greeting(Greeting greeting, bool is_first) {
     greeting.mutable_held()->mutable_places()->Assign(held_.begin(), held_.end());
   }
   *outgoing(0).head.mutable_greeting() = std::move(greeting);
-  flush();
 }
 
 bool Connection::is_greeted() const {
@@ -143,18 +157,21 @@ bool Connection::is_greeted() const {
 }
 
 void Connection::hear(const Greeting& greeting) {
-  std::lock_guard guard(mutex_);
-  check(loans_ != nullptr, ErrorKind::kValue, "distributed: a stream began without a word of who speaks");
-  if (greeting.has_held()) {
-    check(!is_greeted_, ErrorKind::kValue, "distributed: a stream began twice");
-    loans_->take_back_all_but({greeting.held().places().begin(), greeting.held().places().end()});
+  {
+    std::lock_guard guard(mutex_);
+    check(loans_ != nullptr, ErrorKind::kValue, "distributed: a stream began without a word of who speaks");
+    if (greeting.has_held()) {
+      check(!is_greeted_, ErrorKind::kValue, "distributed: a stream began twice");
+      loans_->take_back_all_but({greeting.held().places().begin(), greeting.held().places().end()});
+    }
+    is_greeted_ = true;
+    is_seen_ = greeting.sees() && loans_->heap();
+    const bool is_new = greeting.has_heap() && loans_->heap() && !seen_;
+    if (is_new) seen_ = SeenHeap::find(greeting.heap());
+    const bool is_first = !has_greeted_;
+    if (is_first || (is_new && seen_)) send_greeting({}, is_first);
   }
-  is_greeted_ = true;
-  is_seen_ = greeting.sees() && loans_->heap();
-  const bool is_new = greeting.has_heap() && loans_->heap() && !seen_;
-  if (is_new) seen_ = SeenHeap::find(greeting.heap());
-  const bool is_first = !has_greeted_;
-  if (is_first || (is_new && seen_)) send_greeting({}, is_first);
+  flush();
 }
 
 // --- what comes in ---------------------------------------------------------------------------------------------------
@@ -219,9 +236,11 @@ Elements Connection::elements_of(const Array& array, Behind& behind) {
 
 void Connection::release(Loans& loans, uint64_t place) {
   if (loans.release(place) < kMostReleased) return;
-  std::lock_guard guard(mutex_);
-  if (is_closed_) return;
-  if (waiting_.empty()) waiting_.emplace_back();
+  {
+    std::lock_guard guard(mutex_);
+    if (is_closed_) return;
+    if (waiting_.empty()) waiting_.emplace_back();
+  }
   flush();
 }
 

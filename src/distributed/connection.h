@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
@@ -54,9 +55,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // A block in which the other end will see an array of so many bytes; null: send the array as pieces.
   BlockPtr block_for(size_t bytes);
 
-  // With what belongs to the array of the message. After close() nothing is sent.
+  // With what belongs to the array of the message, in the order of the calls, when somebody calls flush(). After
+  // close() nothing is sent.
   void send(Request request, Load load = {});
   void send(Reply reply, Load load = {});
+  // Begins to write what waits, unless something is being written; that is followed by what waits then. Without a lock
+  // for which what comes in may wait: it takes as long as the system needs to take the bytes.
+  void flush();
   // The answer to a request has come; told with what is sent next.
   void tell_answered(uint64_t number);
   // A worker begins by it.
@@ -71,7 +76,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_greeted() const;
 
   void written(bool ok);
-  // The stream is over: nothing is written after this.
+  // The stream is over: nothing is written after this. Waits for who begins to.
   void close();
   // Whether nothing waits or is being written.
   bool is_quiet() const;
@@ -88,7 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   template <class Message>
   void add(Message& added, Load& load, Outgoing& frame);
   Load visible(Load load) const;
-  void flush();
+  bool take_frame();
   void send_greeting(Greeting greeting, bool is_first);
 
   Elements elements_of(const Array& array, Behind& behind);
@@ -102,6 +107,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::deque<Outgoing> waiting_;
   std::vector<uint64_t> answered_;
   grpc::ByteBuffer being_written_;
+  std::condition_variable has_begun_;
+  int beginning_ = 0;  // threads that begin to write a frame, the next one when the last is written before that returns
   bool is_writing_ = false, is_closed_ = false, is_greeted_ = false;
   bool has_greeted_ = false;
   bool is_seen_ = false;                  // the other end sees the own heap

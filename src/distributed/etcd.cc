@@ -15,6 +15,15 @@ using etcdserverpb::Compare;
 constexpr std::chrono::milliseconds kAttemptTime{700};  // after which another machine is asked
 constexpr std::chrono::milliseconds kPause{50};         // when all have been
 
+constexpr const char* kEtcdCertificates = "ETCDCTL_CACERT, ETCDCTL_CERT and ETCDCTL_KEY name files in PEM";
+// What to check.
+constexpr const char* kWhatOfTls =
+    "that the certificates of etcd and of ETCDCTL_CERT have not expired (openssl x509 -noout -dates -in FILE), that "
+    "ETCDCTL_CACERT has the authority of etcd's, which is made for this host, and that etcd demands none "
+    "(ETCDCTL_CERT, "
+    "ETCDCTL_KEY) or trusts the one that is named";
+constexpr const char* kWhatOfPlain = "whether they want certificates (https://HOST:PORT)";
+
 // Whether another machine, or another time, may answer otherwise.
 bool may_pass(grpc::StatusCode code) {
   using enum grpc::StatusCode;
@@ -34,7 +43,9 @@ Compare& required(etcdserverpb::TxnRequest& request, const std::string& key, Com
 
 Etcd::Etcd(const Job& job)
     : addresses_(job.etcd),
-      credentials_(credentials_of(job.etcd_certificates, "HEADRACE_ETCD_CERTIFICATES")),
+      credentials_(job.etcd_tls ? credentials_of(*job.etcd_tls, kEtcdCertificates)
+                                : grpc::InsecureChannelCredentials()),
+      what_of_tls_(job.etcd_tls ? kWhatOfTls : kWhatOfPlain),
       line_(open(addresses_[0])) {}
 
 std::shared_ptr<Etcd::Line> Etcd::open(const std::string& address) const {
@@ -125,8 +136,8 @@ std::string Etcd::trouble() const {
   std::lock_guard guard(mutex_);
   return fmt::format(
       "{}; check that most of its machines run and have space, that HEADRACE_ETCD (--etcd) names the addresses at "
-      "which they serve clients, and whether they want certificates (HEADRACE_ETCD_CERTIFICATES)",
-      trouble_);
+      "which they serve clients, and {}",
+      trouble_, what_of_tls_);
 }
 
 void Transaction::require_made(const std::string& key, int64_t revision) {

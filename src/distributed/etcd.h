@@ -49,6 +49,7 @@ class Etcd {
 
   const std::vector<std::string> addresses_;
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const char* const what_of_tls_;  // is to be checked
   mutable std::mutex mutex_;
   size_t present_ = 0;          // which of them is asked; these: guarded by mutex_
   std::shared_ptr<Line> line_;  // to it

@@ -82,6 +82,35 @@ std::vector<std::string> addresses_of(const char* name) {
 
 bool may_be_plain() { return variable_of("HEADRACE_INSECURE") == "1"; }
 
+// Where etcd is, "HOST:PORT,...", or with "https://" before each where it is spoken to by TLS.
+void read_etcd(Job& job) {
+  std::istringstream all(variable_of("HEADRACE_ETCD"));
+  size_t secret = 0;
+  for (std::string one; std::getline(all, one, ',');) {
+    const std::string_view scheme("https://");
+    const bool is_secret = one.starts_with(scheme);
+    secret += is_secret;
+    job.etcd.push_back(is_secret ? one.substr(scheme.size()) : one);
+    const Address address = address_from(job.etcd.back());
+    check(address.port != 0, ErrorKind::kValue,
+          "distributed: HEADRACE_ETCD is a list HOST:PORT,... or https://HOST:PORT,... of addresses, got '{}'", one);
+    check(is_secret || is_loopback(address.host) || may_be_plain(), ErrorKind::kRuntime,
+          "distributed: etcd is at {}, and what the scheduler says to it would pass the network without encryption; "
+          "write https://{}, or, in a network that you trust, set HEADRACE_INSECURE=1",
+          one, one);
+  }
+  if (secret == 0) return;
+  check(secret == job.etcd.size(), ErrorKind::kValue,
+        "distributed: {} of the {} addresses of HEADRACE_ETCD begin with https://; all machines of one etcd are spoken "
+        "to alike",
+        secret, job.etcd.size());
+  job.etcd_tls = {variable_of("ETCDCTL_CACERT"), variable_of("ETCDCTL_CERT"), variable_of("ETCDCTL_KEY")};
+  check(job.etcd_tls->certificate.empty() == job.etcd_tls->key.empty(), ErrorKind::kValue,
+        "distributed: ETCDCTL_CERT is '{}' and ETCDCTL_KEY is '{}'; name the files of a certificate and of its key, or "
+        "neither where etcd demands none",
+        job.etcd_tls->certificate, job.etcd_tls->key);
+}
+
 // What a scheduler is told of the others, and of etcd.
 void read_company(Job& job) {
   job.schedulers = addresses_of("HEADRACE_SCHEDULERS");
@@ -92,7 +121,7 @@ void read_company(Job& job) {
     job.host = own.host;
     job.port = own.port;
   }
-  job.etcd = addresses_of("HEADRACE_ETCD");
+  read_etcd(job);
   if (job.etcd.empty()) {
     check(job.schedulers.size() <= 1, ErrorKind::kValue,
           "distributed: HEADRACE_SCHEDULERS names {} schedulers, which need etcd to agree on one of them; name its "
@@ -104,13 +133,6 @@ void read_company(Job& job) {
   check(!job.name.empty(), ErrorKind::kValue,
         "distributed: the environment variable HEADRACE_JOB is missing: a name for this job, which no other has in the "
         "etcd of HEADRACE_ETCD");
-  job.etcd_certificates = variable_of("HEADRACE_ETCD_CERTIFICATES");
-  for (const std::string& one : job.etcd)
-    check(is_loopback(address_from(one).host) || !job.etcd_certificates.empty() || may_be_plain(), ErrorKind::kRuntime,
-          "distributed: etcd is at {}, and what the scheduler says to it would pass the network without encryption; "
-          "name a folder with ca.pem, cert.pem and key.pem by HEADRACE_ETCD_CERTIFICATES, or, in a network that you "
-          "trust, set HEADRACE_INSECURE=1",
-          one);
 }
 
 // "ADDRESS=OTHER,ADDRESS=OTHER"

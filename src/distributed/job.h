@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ const char* role_name(Role role) noexcept;
 struct Elastic {
   int least = 0, most = 0;  // most is 0: it is not elastic
   bool is_on() const noexcept { return most > 0; }
+};
+
+// Files in PEM by which processes prove to each other who they are. Empty: of authorities, those that the system
+// trusts; of a certificate and its key, none.
+struct TlsFiles {
+  std::string authorities, certificate, key;
 };
 
 struct Job {
@@ -38,9 +45,9 @@ struct Job {
   bool joins = false;        // a worker, a job that runs already, maybe: it was told neither of workers nor of servers
   bool asynchronous = false;  // a worker: the store for which it comes
   Limits limits = {};
-  std::string name = {};               // these: of a scheduler that is one of several; tells jobs apart in etcd
-  std::vector<std::string> etcd = {};  // addresses of its machines; empty: the scheduler is alone
-  std::string etcd_certificates = {};  // as `certificates`
+  std::string name = {};                  // these: of a scheduler that is one of several; tells jobs apart in etcd
+  std::vector<std::string> etcd = {};     // addresses of its machines; empty: the scheduler is alone
+  std::optional<TlsFiles> etcd_tls = {};  // none: what is said to it is not encrypted
   std::map<std::string, std::string> routes = {};  // by address of a server: where this process reaches it
 };
 

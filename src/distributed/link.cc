@@ -242,13 +242,16 @@ std::optional<grpc::Status> Link::hopeless(const grpc::Status& status) const {
 
 // The server is there: what it has not answered is repeated, in order.
 void Link::greeted(Stream& stream) {
-  std::lock_guard guard(mutex_);
-  if (&stream != stream_.get() || is_open_ || is_ending_ || has_moved_) return;
-  for (const auto& [number, asked] : asked_) stream.connection().send(asked.request, asked.load);
-  is_open_ = true;
-  retries_.opened();
-  if (asked_.empty()) retries_.answered();
-  changed_.notify_all();
+  {
+    std::lock_guard guard(mutex_);
+    if (&stream != stream_.get() || is_open_ || is_ending_ || has_moved_) return;
+    for (const auto& [number, asked] : asked_) stream.connection().send(asked.request, asked.load);
+    is_open_ = true;
+    retries_.opened();
+    if (asked_.empty()) retries_.answered();
+    changed_.notify_all();
+  }
+  stream.connection().flush();
 }
 
 // --- requests --------------------------------------------------------------------------------------------------------
@@ -267,8 +270,11 @@ void Link::ask(Request request, Load load, Hear hear) {
   }
   request.set_number(++last_number_);
   tell_sent({address_, identity_.incarnation, last_number_, false});
-  if (is_open_) stream_->connection().send(request, load);
+  const std::shared_ptr<Stream> stream = is_open_ ? stream_ : nullptr;
+  if (stream) stream->connection().send(request, load);
   asked_.emplace(last_number_, Asked{std::move(request), std::move(load), std::move(hear)});
+  lock.unlock();
+  if (stream) stream->connection().flush();
 }
 
 void Link::hear(const Stream& stream, Reply&& reply, Elements&& elements) {

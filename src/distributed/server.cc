@@ -58,16 +58,18 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   Stream* Exchange(grpc::CallbackServerContext*) override {
     return open_stream(clients_, backup_, [this](std::vector<Asked> asked, std::function<void()> next) {
-      inbox_->put([this, asked = std::move(asked), next = std::move(next)]() mutable {
-        for (Asked& one : asked) {
-          const timeline::Span span(service_name(one.request));
-          one.asker.arrive(address_);
-          Clients::is_primary(*one.client) ? follow(one) : serve(one);
-        }
-        asked.clear();
-        if (backup_ && backup_->is_full()) return backup_->after(next);
-        next();
-      });
+      inbox_->offer(
+          [this, asked = std::move(asked), next = std::move(next)]() mutable {
+            for (Asked& one : asked) {
+              const timeline::Span span(service_name(one.request));
+              one.asker.arrive(address_);
+              Clients::is_primary(*one.client) ? follow(one) : serve(one);
+            }
+            asked.clear();
+            if (backup_ && backup_->is_full()) return backup_->after(next);
+            next();
+          },
+          [this](const Inbox::Job& job) { program_.run(job); });
     });
   }
 
@@ -111,9 +113,11 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
             .ended = [this](const std::string& why) { inbox_->put([this, why] { end(why); }); }};
   }
 
-  // The first reason counts.
+  // The first reason counts. Wakes the thread of run(), which may not be the one that calls it.
   void end(const std::string& why) {
-    if (!std::exchange(is_over_, true)) why_ = why;
+    if (std::exchange(is_over_, true)) return;
+    why_ = why;
+    inbox_->put([] {});
   }
 
   // --- workers come and go ---

@@ -1,4 +1,5 @@
-// A server of a job: hears requests in gRPC's threads, and serves them one after the other in its own.
+// A server of a job: serves requests one after the other, in the thread of gRPC that has brought one where nothing else
+// is being done, in its own otherwise. Who does that is "the thread of the server" to all that belongs to it.
 #pragma once
 
 #include "distributed/job.h"

@@ -85,8 +85,11 @@ TEST(Connections, CarryMessagesWithElementsInOrder) {
   End worker({}), server({});
   greet(worker, server);
   worker.connection->send(push_of(1), {.elements = Elements({grpc::Slice("one"), grpc::Slice(" and a half")})});
+  worker.connection->flush();
   worker.connection->send(push_of(2));
+  worker.connection->flush();
   worker.connection->send(push_of(3), {.elements = Elements({grpc::Slice("three")})});
+  worker.connection->flush();
   EXPECT_EQ(worker.deliver_to(server), 1);
   EXPECT_EQ(worker.deliver_to(server), 1);  // what had to wait goes together
   EXPECT_EQ(worker.deliver_to(server), 0);
@@ -108,12 +111,14 @@ TEST(Connections, LendMemoryToEndsThatSeeIt) {
   const std::weak_ptr<const Block> lent = block;
   std::memset(block->data(), 'x', 100'000);
   worker.connection->send(push_of(1), {.block = std::move(block), .bytes = 100'000});
+  worker.connection->flush();
   settle(worker, server);
   ASSERT_THAT(server.requests, SizeIs(1));
   EXPECT_EQ(text_of(server.requests[0].second), std::string(100'000, 'x'));
   EXPECT_FALSE(lent.expired());
   server.requests.clear();
   server.connection->send(Reply());  // tells by the way what was read
+  server.connection->flush();
   settle(worker, server);
   EXPECT_TRUE(lent.expired());
 }
@@ -133,6 +138,7 @@ TEST(Connections, WhatWasLentStaysLentWhenAStreamBreaks) {
     BlockPtr block = worker.connection->block_for(100'000);
     std::weak_ptr<const Block> lent = block;
     worker.connection->send(push_of(1), {.block = std::move(block), .bytes = 100'000});
+    worker.connection->flush();
     return lent;
   };
   const std::weak_ptr<const Block> read = send();
@@ -145,6 +151,7 @@ TEST(Connections, WhatWasLentStaysLentWhenAStreamBreaks) {
   EXPECT_TRUE(unread.expired());
   server.requests.clear();
   server.connection->send(Reply());
+  server.connection->flush();
   settle(worker, server);
   EXPECT_TRUE(read.expired());
 }
@@ -173,6 +180,7 @@ TEST(Connections, SendWhatLiesOutOfSightAsPieces) {
   worker.begin();
   greet(worker, elsewhere);
   worker.connection->send(push_of(1), {.block = block, .bytes = 100'000});
+  worker.connection->flush();
   settle(worker, elsewhere);
   ASSERT_THAT(elsewhere.requests, SizeIs(1));
   EXPECT_EQ(text_of(elsewhere.requests[0].second), std::string(100'000, 'x'));
@@ -186,6 +194,7 @@ TEST(Connections, TellWhatHasBeenAnswered) {
   settle(worker, server);
   EXPECT_THAT(server.answered, testing::IsEmpty());
   worker.connection->send(push_of(1));
+  worker.connection->flush();
   settle(worker, server);
   EXPECT_THAT(server.answered, ElementsAre(4, 5));
 }

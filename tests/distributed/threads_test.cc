@@ -180,7 +180,10 @@ class AskingWorker {
     } else {
       asked.request.mutable_pull();
     }
-    if (is_open_) ways_->worker->send(asked.request, asked.load);
+    if (is_open_) {
+      ways_->worker->send(asked.request, asked.load);
+      ways_->worker->flush();
+    }
     changed_.wait(lock, [&] { return answers_.contains(number); });
     const Elements answer = std::move(answers_.extract(number).mapped());
     lock.unlock();
@@ -245,6 +248,7 @@ class AskingWorker {
     std::lock_guard guard(mutex_);
     if (std::exchange(is_open_, true)) return;
     for (const auto& [number, asked] : asked_) connection.send(asked.request, asked.load);
+    connection.flush();
   }
 
   void hear(const Reply& reply, Elements&& elements) {

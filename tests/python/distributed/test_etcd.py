@@ -81,10 +81,10 @@ def test_what_the_launcher_refuses(arguments, message):
         ({"HEADRACE_JOB": ""}, "HEADRACE_JOB is missing"),
         (
             {"HEADRACE_ETCD": "here"},
-            "HEADRACE_ETCD is a list HOST:PORT,HOST:PORT,... of addresses, got 'here'",
+            "HEADRACE_ETCD is a list HOST:PORT,... or https://HOST:PORT,... of addresses, got 'here'",
         ),
-        ({"HEADRACE_ETCD": "10.0.0.1:2379"}, "HEADRACE_ETCD_CERTIFICATES"),
-        ({"HEADRACE_ETCD_CERTIFICATES": "/nowhere"}, "'/nowhere/ca.pem' cannot be read; HEADRACE_ETCD_CERT"),
+        ({"HEADRACE_ETCD": "10.0.0.1:2379"}, "write https://10.0.0.1:2379, or"),
+        ({"HEADRACE_ETCD": "https://127.0.0.1:1,127.0.0.1:2"}, "1 of the 2 addresses of HEADRACE_ETCD begin"),
         ({"HEADRACE_SCHEDULER": "2"}, "HEADRACE_SCHEDULER is a number from 0 to 1, got '2'"),
         ({}, "etcd has not answered the scheduler for 1 seconds: 127.0.0.1:1: "),
     ],

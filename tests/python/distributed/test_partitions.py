@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from chaos.etcd import needs_etcd
-from chaos.jobs import Fault, Scenario, run
+from chaos.jobs import Fault, Scenario, needs_crossed_links, run
 
 LEADS, LEADS_NO_MORE = "it leads from now on", "it leads no more"
 
@@ -57,12 +57,34 @@ def test_etcd_is_away_for_longer_than_leases(tmp_path):
     assert output.count(LEADS) == output.count(LEADS_NO_MORE) == 1
 
 
-@pytest.mark.parametrize(("what", "seconds"), [pytest.param("cut", 5, marks=pytest.mark.slow), ("sever", 2)])
-def test_a_primary_is_cut_off_while_workers_push(tmp_path, what, seconds):
-    """Its backup serves in its place; it has workers, which it cannot answer."""
+@pytest.mark.parametrize(
+    ("what", "seconds", "of_link"),
+    [pytest.param("cut", 5, 4.5, marks=[pytest.mark.slow, needs_crossed_links]), ("sever", 2, 0)],
+)
+def test_a_primary_is_cut_off_while_workers_push(tmp_path, what, seconds, of_link):
+    """Its backup serves in its place; it has workers, which it cannot answer. What it has told its backup,
+    where that was cut off, too, comes when that has its place.
+    """
     faults = (Fault(what, 20, "primary", 0, seconds=seconds),)
+    if of_link:
+        faults = (Fault(what, 20, "link", 0, seconds=of_link), *faults)
     output = one_life(tmp_path, seed=45, kind="dist_async", servers=1, replicas=2, steps=20, faults=faults)
     assert "the backup serves in its place, in epoch 2" in output
+
+
+@needs_crossed_links
+def test_a_primary_and_its_backup_are_cut_off_from_each_other(tmp_path):
+    """One of the two directions, the other, all connections, and both for longer than the scheduler waits
+    for a process: it hears both processes, so that none takes the place of the other.
+    """
+    faults = (
+        Fault("cut", 10, "link", 0, seconds=0.7, direction="answers"),
+        Fault("cut", 50, "link", 0, seconds=0.7, direction="requests"),
+        Fault("sever", 90, "link", 0, seconds=0.5),
+        Fault("cut", 130, "link", 0, seconds=4),
+    )
+    output = one_life(tmp_path, seed=48, kind="dist_async", servers=1, replicas=2, steps=20, faults=faults)
+    assert "the backup serves in its place" not in output
 
 
 def test_a_server_and_a_worker_are_cut_off_shortly(tmp_path):

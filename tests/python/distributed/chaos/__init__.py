@@ -11,7 +11,8 @@
     training.py    what workers train, for them and for the replay
     worker.py      the program of the workers
 
-Clocks are set by `tests/distributed/clock`, a library that the processes of a job preload.
+Clocks are set by `tests/distributed/clock`, and servers reach each other through gates by
+`tests/distributed/crossing`: libraries that the processes of a job preload.
 `python tests/python/distributed/chaos --runs 50 --seed 1` runs scenarios that are chosen by chance;
 `test_chaos.py`, `test_partitions.py` and `test_clocks.py` a few fixed ones.
 """

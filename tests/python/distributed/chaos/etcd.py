@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -18,10 +19,11 @@ needs_etcd = pytest.mark.skipif(PROGRAM is None, reason="needs etcd (Debian: apt
 
 class Etcd:
     """Ends with the `with` in which it is. The folder is one that is empty. Where a network is given all that
-    reach it, the processes themselves among them, do so through gates.
+    reach it, the processes themselves among them, do so through gates. By TLS where a folder with ca.pem,
+    cert.pem and key.pem is given; then it demands certificates, too.
     """
 
-    def __init__(self, folder, count=3, options=(), network=None):
+    def __init__(self, folder, count=3, options=(), network=None, certificates=None):
         ports = iter(free_ports(2 * count))
         self._clients, self._peers = ([next(ports) for _ in range(count)] for _ in range(2))
         self._folder, self._options = folder, list(options)
@@ -31,7 +33,15 @@ class Etcd:
             for all_ports in (self._clients, self._peers)
         )
         ports = [gate.port for gate in self._to_clients] or self._clients
-        self.addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
+        self._scheme, self._tls = "http://", None
+        if certificates:
+            authority, *own = (str(certificates / name) for name in ("ca.pem", "cert.pem", "key.pem"))
+            self._options += ["--trusted-ca-file", authority, "--client-cert-auth"]
+            self._options += ["--cert-file", own[0], "--key-file", own[1]]
+            self._scheme, self._tls = "https://", ssl.create_default_context(cafile=authority)
+            self._tls.load_cert_chain(*own)
+        before = self._scheme if certificates else ""
+        self.addresses = ",".join(f"{before}127.0.0.1:{port}" for port in ports)
 
     def __enter__(self):
         for number in range(len(self._nodes)):
@@ -51,7 +61,8 @@ class Etcd:
 
     def start(self, number):
         """Also one that was killed: it goes on with what it had."""
-        client, peer = (f"http://127.0.0.1:{ports[number]}" for ports in (self._clients, self._peers))
+        client = f"{self._scheme}127.0.0.1:{self._clients[number]}"
+        peer = f"http://127.0.0.1:{self._peers[number]}"
         others = [f"http://127.0.0.1:{port}" for port in self._ports_of_peers()]
         cluster = ",".join(f"n{one}={address}" for one, address in enumerate(others))
         command = [PROGRAM, "--name", f"n{number}", "--data-dir", str(self._folder / f"n{number}")]
@@ -112,9 +123,10 @@ class Etcd:
     def _ask(self, path, request):
         error = None
         for port in self._clients:
-            url = f"http://127.0.0.1:{port}/v3/{path}"
+            url = f"{self._scheme}127.0.0.1:{port}/v3/{path}"
+            data = json.dumps(request).encode()
             try:
-                with urllib.request.urlopen(url, json.dumps(request).encode(), timeout=1) as answer:
+                with urllib.request.urlopen(url, data, timeout=1, context=self._tls) as answer:
                     return json.load(answer)
             except OSError as one:
                 error = one

@@ -20,14 +20,17 @@ class Fault:
     # "kill", "stop", "second job", "wake": stopped servers, when others have their place, "wake leader":
     # the scheduler that was, when another one leads; "clock": the wall clock is set; "cut": off from others,
     # what is said meanwhile comes late, or "sever": it is lost. Schedulers are cut off from etcd or, without
-    # that, from all nodes; processes of etcd from each other; nodes from schedulers
+    # that, from all nodes; processes of etcd from each other; nodes from schedulers; primaries, by "link",
+    # from their backups
     what: str
     at: int = 0
-    # also "leader": the scheduler that leads; "primary": of a server; "etcd": a process of that; "all"
+    # also "leader": the scheduler that leads; "primary": of a server; "link": of that to its backup; "etcd":
+    # a process of that; "all"
     role: str = ""
     number: int = 0  # of those of its role; of the server
     seconds: float = 0.0  # until it is over; 0: a process does not come back
     hours: float = 0.0  # that a clock is ahead from now on
+    direction: str = ""  # of a link that is cut: "requests" or "answers"; empty: both
 
     @property
     def is_cut(self):
@@ -35,11 +38,11 @@ class Fault:
 
 
 class Faults:
-    """Those of one job. `gates`: by which its nodes reach the schedulers."""
+    """Those of one job. `gates`: by which its nodes reach the schedulers; `crossing`: servers each other."""
 
-    def __init__(self, scenario, port, folder, etcd, gates):
+    def __init__(self, scenario, port, folder, etcd, gates, crossing):
         self._scenario, self._left = scenario, list(scenario.faults)
-        self._etcd, self._gates = etcd, gates
+        self._etcd, self._gates, self._crossing = etcd, gates, crossing
         self._former = None  # scheduler that has led, and was stopped
         self._port, self._folder = port, folder
         self._passing = []  # (when it is over, function that ends it)
@@ -115,7 +118,7 @@ class Faults:
     def _process_of(self, fault):
         if fault.role == "leader":
             return self._leader()
-        if fault.role == "primary":
+        if fault.role in ("primary", "link"):
             return self._primaries().get(fault.number, (0, None))[1]
         ranks = {}  # of the processes of the role, or their numbers
         for number, variables in processes_of(self._port).items():
@@ -172,6 +175,10 @@ class Faults:
 
     def _cut_off(self, fault, process):
         loses = fault.what == "sever"
+        if fault.role == "link":
+            self._crossing.cut_off(process, loses, fault.direction)
+            self._later(fault, self._crossing.heal, process)
+            return
         if fault.role in ("leader", "scheduler") and self._etcd:
             self._etcd.cut_off_client(process, loses)
             self._later(fault, self._etcd.heal_client, process)

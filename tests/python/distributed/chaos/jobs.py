@@ -28,6 +28,11 @@ CLOCK = pathlib.Path(headrace.__file__).parents[2] / "tests" / "libshifted_clock
 needs_clock = pytest.mark.skipif(
     not CLOCK.exists(), reason="needs shifted_clock, which CMake builds with tests"
 )
+# What has servers reach each other through a gate, built likewise.
+CROSSED = CLOCK.with_name("libcrossed_links.so")
+needs_crossed_links = pytest.mark.skipif(
+    not CROSSED.exists(), reason="needs crossed_links, which CMake builds with tests"
+)
 SECONDS = 240  # that a job may take on a busy machine
 RESTARTS = 8
 
@@ -71,6 +76,10 @@ class Scenario:
         return any(fault.is_cut for fault in self.faults)
 
     @property
+    def has_links(self):
+        return any(fault.role == "link" for fault in self.faults)
+
+    @property
     def has_clocks(self):
         return any(fault.what == "clock" for fault in self.faults)
 
@@ -83,6 +92,8 @@ class Scenario:
         counts = {"worker": workers, "server": servers * replicas, "scheduler": max(schedulers, 1)}
         if replicas > 1:
             counts["primary"] = servers
+            if CROSSED.exists():
+                counts["link"] = servers
         if schedulers:
             counts.update({"leader": 1, "etcd": chances.choice([1, 3])})
         pushes = 3 * workers * steps
@@ -114,8 +125,8 @@ class Scenario:
 def _fault_by_chance(chances, counts, pushes):
     """`counts`: processes by role."""
     role = chances.choice(sorted(counts))
-    whats = ["kill", "stop", "stop"]
-    if CLOCK.exists() and role != "etcd":
+    whats = ["kill", "stop", "stop"] if role != "link" else []
+    if CLOCK.exists() and role not in ("etcd", "link"):
         whats.append("clock")
     what = chances.choice([*whats, "cut", "sever"])
     is_short = role in ("worker", "scheduler") and what == "stop"
@@ -126,6 +137,7 @@ def _fault_by_chance(chances, counts, pushes):
         number=chances.randrange(counts[role]),
         seconds=chances.uniform(0.1, 2 if is_short else 6),
         hours=chances.uniform(-48, 48),
+        direction=chances.choice(["", "requests", "answers"]) if role == "link" and what == "cut" else "",
     )
 
 
@@ -170,6 +182,7 @@ def _run_with(scenario, folder, etcd, network):
     port = _free_port()
     count = max(scenario.schedulers, 1)
     gates = [network.gate(_Scheduler(port, one)) for one in range(count)] if network else []
+    crossing = network.crossing() if scenario.has_links else None
     command = [
         sys.executable,
         "-m",
@@ -189,20 +202,11 @@ def _run_with(scenario, folder, etcd, network):
         command += ["--etcd", etcd.addresses, "--schedulers", str(scenario.schedulers)]
     command += ["--checkpoint", str(folder / "saved"), "--checkpoint-interval", str(scenario.seconds_to_save)]
     command += [sys.executable, str(WORKER), str(folder), json.dumps(scenario.settings())]
-    variables = {"HEADRACE_HISTORY": str(folder / "histories")}
-    variables["HEADRACE_SHARED_MEMORY"] = str(int(scenario.shares_memory))
-    if gates:
-        variables["CHAOS_GATES"] = ",".join(str(gate.port) for gate in gates)
-        variables["PYTHONPATH"] = os.pathsep.join([str(INSIDE), os.environ.get("PYTHONPATH", "")])
-    if scenario.has_clocks:
-        (folder / "clocks").mkdir()
-        variables["CHAOS_CLOCKS"], variables["LD_PRELOAD"] = str(folder / "clocks"), str(CLOCK)
-    if scenario.stop_at:
-        variables["HEADRACE_STOP_AT"] = scenario.stop_at
+    variables = _variables_of(scenario, folder, gates, crossing)
     with open(folder / "output", "w+") as output:
         job = subprocess.Popen(command, env={**os.environ, **variables}, stdout=output, stderr=output)
         try:
-            with_faults = Faults(scenario, port, folder, etcd, gates)
+            with_faults = Faults(scenario, port, folder, etcd, gates, crossing)
             deadline = time.monotonic() + SECONDS
             while job.poll() is None and time.monotonic() < deadline:
                 with_faults.do_those_due()
@@ -222,6 +226,28 @@ def _run_with(scenario, folder, etcd, network):
             left=sorted(processes_of(port)),
             intruders=intruders,
         )
+
+
+def _variables_of(scenario, folder, gates, crossing):
+    """Those of all processes of a job, beside what its launcher sets."""
+    variables = {"HEADRACE_HISTORY": str(folder / "histories")}
+    variables["HEADRACE_SHARED_MEMORY"] = str(int(scenario.shares_memory))
+    if gates:
+        variables["CHAOS_GATES"] = ",".join(str(gate.port) for gate in gates)
+        variables["PYTHONPATH"] = os.pathsep.join([str(INSIDE), os.environ.get("PYTHONPATH", "")])
+    preloaded = []
+    if scenario.has_clocks:
+        (folder / "clocks").mkdir()
+        variables["CHAOS_CLOCKS"] = str(folder / "clocks")
+        preloaded.append(str(CLOCK))
+    if crossing:
+        variables["CHAOS_CROSSING"] = str(crossing.port)
+        preloaded.append(str(CROSSED))
+    if preloaded:
+        variables["LD_PRELOAD"] = ":".join(preloaded)
+    if scenario.stop_at:
+        variables["HEADRACE_STOP_AT"] = scenario.stop_at
+    return variables
 
 
 class _Scheduler:

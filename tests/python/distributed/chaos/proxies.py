@@ -1,9 +1,12 @@
-"""Proxies between a worker and the other processes of its job, in threads of the worker."""
+"""Proxies between a worker and the other processes of its job, in a process beside the worker."""
 
 import contextlib
 import os
+import pathlib
 import random
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -64,25 +67,46 @@ class Proxy:
 
 
 def lead_through(seed, faults):
-    """Has this process reach the scheduler and the servers of its job through proxies. Before it joins."""
-    chances = random.Random(seed)
+    """Has this process reach the scheduler and the servers of its job through proxies. Before it joins.
+
+    They are in a process of their own, which ends with this one: what this one says at its end passes them.
+    """
     port, servers = int(os.environ["DMLC_PS_ROOT_PORT"]), int(os.environ["DMLC_NUM_SERVER"])
     while len(ports := _ports_of_servers(int(os.environ.get("CHAOS_PORT", port)))) < servers:
         time.sleep(0.02)
-    routes = {of_server: Proxy(of_server, chances, faults) for of_server in ports}
+    schedulers = [one for one in os.environ.get("HEADRACE_SCHEDULERS", "").split(",") if one]
+    of_schedulers = [port, *(int(one.rpartition(":")[2]) for one in schedulers)]
+    until_the_end, _ = os.pipe()  # the other end is closed when this process is no more
+    process = subprocess.Popen(
+        [sys.executable, "-m", "chaos.proxies", seed, str(faults), *map(str, [*ports, *of_schedulers])],
+        cwd=pathlib.Path(__file__).parents[1],
+        env={"PATH": os.environ["PATH"]},  # nobody takes it for one of the job
+        stdin=until_the_end,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    proxies = list(map(int, process.stdout.readline().split()))
     os.environ["HEADRACE_ROUTES"] = ",".join(
-        f"127.0.0.1:{of_server}=127.0.0.1:{proxy.port}" for of_server, proxy in routes.items()
+        f"127.0.0.1:{of_server}=127.0.0.1:{proxy}" for of_server, proxy in zip(ports, proxies)
     )
-    schedulers = os.environ.get("HEADRACE_SCHEDULERS", "")
-    os.environ["HEADRACE_SCHEDULERS"] = ",".join(
-        f"127.0.0.1:{Proxy(int(one.rpartition(':')[2]), chances, faults).port}"
-        for one in schedulers.split(",")
-        if one
-    )
-    os.environ["DMLC_PS_ROOT_PORT"] = str(Proxy(port, chances, faults).port)
+    first, *others = proxies[len(ports) :]
+    os.environ["HEADRACE_SCHEDULERS"] = ",".join(f"127.0.0.1:{proxy}" for proxy in others)
+    os.environ["DMLC_PS_ROOT_PORT"] = str(first)
 
 
 def _ports_of_servers(port):
     """Where the servers of a job listen, in order."""
     servers = [one for one, variables in processes_of(port).items() if variables.get("DMLC_ROLE") == "server"]
     return sorted(set().union(*[ports_of(one, listen=True) for one in servers]))
+
+
+def main(seed, faults, *targets):
+    """Proxies to these ports, as long as who has started this process is there."""
+    chances = random.Random(seed)
+    proxies = [Proxy(int(target), chances, int(faults)) for target in targets]
+    print(*[one.port for one in proxies], flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
