@@ -1,8 +1,6 @@
 """Jobs with several schedulers, whose state is in an etcd of three processes: any of them may be lost."""
 
-import os
 import pathlib
-import socket
 import subprocess
 import sys
 
@@ -10,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+from by_hand import run_scheduler
 from chaos.etcd import needs_etcd
 from chaos.jobs import Fault, Scenario, run
 
@@ -90,25 +89,5 @@ def test_what_the_launcher_refuses(arguments, message):
     ],
 )
 def test_what_a_scheduler_refuses(changed, message):
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    variables = {
-        "DMLC_ROLE": "scheduler",
-        "DMLC_PS_ROOT_URI": "127.0.0.1",
-        "DMLC_PS_ROOT_PORT": str(port),
-        "DMLC_NUM_WORKER": "1",
-        "DMLC_NUM_SERVER": "1",
-        "HEADRACE_SCHEDULERS": f"127.0.0.1:{port},127.0.0.1:2",
-        "HEADRACE_ETCD": "127.0.0.1:1",
-        "HEADRACE_JOB": "job",
-        "HEADRACE_RETRY_SECONDS": "1",
-        **changed,
-    }
-    ended = subprocess.run(
-        [sys.executable, "-m", "headrace.kvstore"],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
+    ended = run_scheduler(changed)
     assert ended.returncode == 1 and message in ended.stderr, ended.stderr

@@ -13,6 +13,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from authorities import Authority
+from by_hand import run_scheduler
 from chaos.etcd import Etcd, needs_etcd
 
 SECONDS = 120
@@ -42,25 +43,6 @@ def launch(addresses, variables, *command):
     return subprocess.run(line, env=variables, capture_output=True, text=True, timeout=SECONDS)
 
 
-def scheduler(addresses, variables):
-    """One that is started by hand."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    own = {
-        "DMLC_ROLE": "scheduler",
-        "DMLC_PS_ROOT_URI": "127.0.0.1",
-        "DMLC_PS_ROOT_PORT": str(port),
-        "DMLC_NUM_WORKER": "1",
-        "DMLC_NUM_SERVER": "1",
-        "HEADRACE_SCHEDULERS": f"127.0.0.1:{port},127.0.0.1:2",
-        "HEADRACE_ETCD": addresses,
-        "HEADRACE_JOB": "job",
-        "HEADRACE_RETRY_SECONDS": "1",
-    }
-    command = [sys.executable, "-m", "headrace.kvstore"]
-    return subprocess.run(command, env={**variables, **own}, capture_output=True, text=True, timeout=SECONDS)
-
-
 PROGRAM = "from headrace import kv; store = kv.create('dist_sync'); store.barrier(); print('it went well')"
 
 
@@ -88,7 +70,7 @@ def test_who_is_not_trusted_is_told_what_to_check(authority, etcd, tmp_path, cas
         "headrace.launch: etcd and this job do not trust"
     )
     assert re.search(f"{re.escape(etcd.addresses)}: .*{why}.*{hint}", ended.stderr), ended.stderr
-    by_hand = scheduler(etcd.addresses, variables)
+    by_hand = run_scheduler({"HEADRACE_ETCD": etcd.addresses}, variables)
     address = re.escape(etcd.addresses.removeprefix("https://"))
     assert by_hand.returncode == 1, by_hand.stderr
     assert re.search(f"etcd has not answered .*{address}: .*{hint}", by_hand.stderr, re.DOTALL), (
@@ -119,5 +101,5 @@ def test_etcd_whose_certificate_has_expired(authority, tmp_path):
 )
 def test_files_that_are_missing(authority, tmp_path, changed, message):
     folder = tmp_path / "of nobody"
-    ended = scheduler("https://127.0.0.1:1", {**variables_of(folder), **changed})
+    ended = run_scheduler({"HEADRACE_ETCD": "https://127.0.0.1:1"}, {**variables_of(folder), **changed})
     assert ended.returncode == 1 and message in ended.stderr, ended.stderr
