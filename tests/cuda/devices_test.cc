@@ -147,7 +147,7 @@ TEST(CudaDevices, FailuresReachWhatOtherStreamsMadeOfThem) {
   Var* var = &failed.view()->storage()->var();
   TaskSpec late{
       .name = "late failure", .writes = {&var, 1}, .cost_ns = Engine::kInlineCostNs, .stream = compute_stream(kGpu1)};
-  runtime().engine.push(late, [may_fail] {
+  runtime().engine.push(late, [may_fail, failed] {  // tasks own the arrays that they name
     run_on_device({}, [may_fail] {
       may_fail->wait(false);
       throw Error(ErrorKind::kValue, "it failed late");
@@ -157,7 +157,7 @@ TEST(CudaDevices, FailuresReachWhatOtherStreamsMadeOfThem) {
   var = &here.view()->storage()->var();
   TaskSpec busy{
       .name = "busy launch", .reads = {&var, 1}, .cost_ns = Engine::kInlineCostNs, .stream = compute_stream(kGpu0)};
-  runtime().engine.push(busy, [may_fail] {
+  runtime().engine.push(busy, [may_fail, here] {
     may_fail->store(true);
     may_fail->notify_all();
     auto& copies = static_cast<CudaStream&>(accelerator_of(kGpu0)->stream(StreamRole::kDeviceToHost));
