@@ -20,8 +20,7 @@ constexpr const char* kEtcdCertificates = "ETCDCTL_CACERT, ETCDCTL_CERT and ETCD
 constexpr const char* kWhatOfTls =
     "that the certificates of etcd and of ETCDCTL_CERT have not expired (openssl x509 -noout -dates -in FILE), that "
     "ETCDCTL_CACERT has the authority of etcd's, which is made for this host, and that etcd demands none "
-    "(ETCDCTL_CERT, "
-    "ETCDCTL_KEY) or trusts the one that is named";
+    "(ETCDCTL_CERT, ETCDCTL_KEY) or trusts the one that is named";
 constexpr const char* kWhatOfPlain = "whether they want certificates (https://HOST:PORT)";
 
 // Whether another machine, or another time, may answer otherwise.

@@ -53,13 +53,13 @@ bool is_sparse(const NDArray& array) {
   return is(array) || (thread_state().recording && array.node() && is(array.node()->gradient));
 }
 
-// Where a call runs and its results are: where its inputs are.
 // Whether the device's own code computes the operator.
 bool has_kernel(Device device, const char* name) {
   const KernelTable* const table = kernels_of(device.type);
   return !table || (table->find(find_op(name)) && !table->is_on_host(find_op(name)));
 }
 
+// Where a call runs and its results are: where its inputs are.
 Device device_of(std::span<const NDArray> inputs) {
   return inputs.empty() ? thread_state().device : inputs[0].device();
 }
@@ -330,9 +330,8 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   outputs.reserve(compiled->output_types.size());
   for (const ViewPtr& type : compiled->output_types) outputs.push_back(make_array(*type, device));
   StoragePtr kept;
-  if (compiled->backward && compiled->forward->kept_bytes() > 0)  // with room for what a last backward computes
-    kept = StoragePtr(new Storage(allocator_of(device), device,
-                                  std::max(compiled->forward->kept_bytes(), compiled->backward->block_bytes())));
+  if (compiled->backward && compiled->backward->block_bytes() > 0)  // with room for what a last backward computes
+    kept = StoragePtr(new Storage(allocator_of(device), device, compiled->backward->block_bytes()));
   push_graph("CachedOp", part(compiled->forward), inputs, outputs, kept, device);
   if (!compiled->backward) return outputs;
 
@@ -423,13 +422,10 @@ std::string CachedOp::explain(std::span<const NDArray> inputs) {
   if (compiled->is_dynamic)
     return "The graph asks for values while it runs, or has no gradient: its operators run one by one.\n";
   std::string text = "forward\n" + explain_graph(*compiled->forward);
-  size_t bytes = compiled->forward->scratch_bytes() + compiled->forward->kept_bytes();
-  if (compiled->backward) {
-    text += "backward\n" + explain_graph(*compiled->backward);
-    bytes += compiled->forward->kept_bytes() > 0
-                 ? std::max(compiled->backward->block_bytes(), compiled->forward->kept_bytes()) -
-                       compiled->forward->kept_bytes()
-                 : compiled->backward->scratch_bytes();
+  size_t bytes = compiled->forward->scratch_bytes();
+  if (const CompiledGraph* const backward = compiled->backward.get()) {
+    text += "backward\n" + explain_graph(*backward);
+    bytes += backward->block_bytes() > 0 ? backward->block_bytes() : backward->scratch_bytes();
   }
   return text + fmt::format("Total {} MB allocated\n", bytes >> 20);
 }

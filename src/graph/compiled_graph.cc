@@ -162,8 +162,7 @@ std::vector<uint8_t> CompiledGraph::place_values(std::span<const int> kept) {
     if (!is_scratch[static_cast<size_t>(root)]) continue;
     is_scratch[static_cast<size_t>(root)] = false;
     places_[static_cast<size_t>(root)] = {Home::kKept, 0, static_cast<int64_t>(kept_bytes_)};
-    kept_bytes_ += static_cast<size_t>((bytes_of(*graph_.values[static_cast<size_t>(root)].type) + kSlotAlignment - 1) /
-                                       kSlotAlignment * kSlotAlignment);
+    kept_bytes_ += static_cast<size_t>(in_slots(bytes_of(*graph_.values[static_cast<size_t>(root)].type)));
   }
   return is_scratch;
 }

@@ -29,7 +29,7 @@ class CompiledGraph {
   const Lowered& graph() const noexcept { return graph_; }
   // Of runs that have memory of their own.
   size_t scratch_bytes() const noexcept { return own_.bytes; }
-  // How large the block must be whose inputs a run overwrites.
+  // How large the block is whose inputs a run overwrites, those included; 0: no inputs lie in one.
   size_t block_bytes() const noexcept { return overwriting_.bytes; }
   size_t kept_bytes() const noexcept { return kept_bytes_; }
   double cost_ns() const noexcept { return cost_ns_; }

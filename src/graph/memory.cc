@@ -5,14 +5,6 @@
 
 namespace headrace {
 
-namespace {
-
-int64_t slot_bytes(const Lifetime& value) {
-  return (value.bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-}
-
-}  // namespace
-
 int64_t assign_offsets(std::span<Lifetime> values) {
   std::vector<size_t> by_size;
   std::vector<const Lifetime*> placed;  // by offset
@@ -22,14 +14,14 @@ int64_t assign_offsets(std::span<Lifetime> values) {
       by_size.push_back(i);
     } else {
       placed.push_back(&values[i]);
-      total = std::max(total, values[i].offset + slot_bytes(values[i]));
+      total = std::max(total, values[i].offset + in_slots(values[i].bytes));
     }
   }
   std::ranges::sort(placed, {}, &Lifetime::offset);
   std::ranges::stable_sort(by_size, std::greater<>(), [&](size_t i) { return values[i].bytes; });
   for (size_t i : by_size) {
     Lifetime& value = values[i];
-    const int64_t bytes = slot_bytes(value);
+    const int64_t bytes = in_slots(value.bytes);
     int64_t best = -1, best_gap = INT64_MAX, end = 0;
     for (const Lifetime* other : placed) {
       if (other->last < value.first || other->first > value.last) continue;
@@ -38,7 +30,7 @@ int64_t assign_offsets(std::span<Lifetime> values) {
         best = end;
         best_gap = gap;
       }
-      end = std::max(end, other->offset + slot_bytes(*other));
+      end = std::max(end, other->offset + in_slots(other->bytes));
     }
     value.offset = best >= 0 ? best : end;
     total = std::max(total, value.offset + bytes);

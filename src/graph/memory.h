@@ -9,6 +9,11 @@ namespace headrace {
 
 inline constexpr int64_t kSlotAlignment = 64;
 
+// So many bytes with those up to the next value.
+constexpr int64_t in_slots(int64_t bytes) noexcept {
+  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+}
+
 inline constexpr int64_t kAnywhere = -1;
 
 struct Lifetime {

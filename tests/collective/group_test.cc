@@ -9,6 +9,7 @@
 #include "collective/operations.h"
 #include "tests/support/arrays.h"
 #include "tests/support/memory_wire.h"
+#include "tests/support/sanitizers.h"
 
 namespace headrace::collective {
 namespace {
@@ -102,11 +103,7 @@ TEST(Group, WhatItScattersIsPartOfTheSameSum) {
   }
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kRuns = 10;
-#else
-constexpr int kRuns = 50;
-#endif
+constexpr int kRuns = test::kIsSanitized ? 10 : 50;
 
 // Chunks of all sorts are on their way together, and each rank is ready for them in its own time.
 TEST(Group, TheBitsDoNotDependOnWhoIsFirst) {

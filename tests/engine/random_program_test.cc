@@ -8,15 +8,12 @@
 #include "engine_testing.h"
 #include "headrace/sim.hpp"
 #include "random_program.h"
+#include "tests/support/sanitizers.h"
 
 namespace headrace::testing {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kSeedsPerCase = 60;
-#else
-constexpr int kSeedsPerCase = 400;
-#endif
+constexpr int kSeedsPerCase = test::kIsSanitized ? 60 : 400;
 
 using test::config_with;
 

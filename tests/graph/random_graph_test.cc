@@ -9,15 +9,12 @@
 #include "graph/compiled_graph.h"
 #include "graph/passes.h"
 #include "op/thread_state.h"
+#include "tests/support/sanitizers.h"
 
 namespace headrace {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kSeeds = 40;
-#else
-constexpr uint64_t kSeeds = 400;
-#endif
+constexpr uint64_t kSeeds = test::kIsSanitized ? 40 : 400;
 
 class RandomGraphs : public testing::TestWithParam<DType> {
  protected:

@@ -18,6 +18,7 @@
 #include "op/fused.h"
 #include "op/invoke.h"
 #include "tests/support/arrays.h"
+#include "tests/support/sanitizers.h"
 #include "timeline/timeline.h"
 
 namespace headrace {
@@ -233,11 +234,7 @@ class RandomCalls {
 class CallGroupDTypes : public ::testing::TestWithParam<DType> {};
 
 TEST_P(CallGroupDTypes, QueuedCallsHaveTheBitsOfSingleOnes) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  constexpr uint64_t kSeeds = 10;
-#else
-  constexpr uint64_t kSeeds = 60;
-#endif
+  constexpr uint64_t kSeeds = test::kIsSanitized ? 10 : 60;
   for (uint64_t seed = 0; seed < kSeeds && !HasFailure(); ++seed) {
     SCOPED_TRACE(seed);
     RandomCalls one_by_one(seed, GetParam(), true), queued(seed, GetParam(), false);

@@ -8,15 +8,12 @@
 #include "engine/runtime.h"
 #include "headrace/error.hpp"
 #include "op/invoke.h"
+#include "tests/support/sanitizers.h"
 
 namespace headrace {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr uint64_t kSeeds = 60;
-#else
-constexpr uint64_t kSeeds = 400;
-#endif
+constexpr uint64_t kSeeds = test::kIsSanitized ? 60 : 400;
 constexpr int kSteps = 60;
 constexpr size_t kArrays = 5;
 

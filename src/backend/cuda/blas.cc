@@ -1,7 +1,6 @@
 #include "backend/cuda/blas.h"
 
 #include <cublasLt.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -51,10 +50,7 @@ std::optional<Blas> load_blas(std::string& why) {
   void* const library = open_first_library(blas_names(), why);
   if (!library) return {};
   Blas made{};
-  const auto look_up = [&]<class Function>(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    if (!function && why.empty()) why = fmt::format("the library has no {}", name);
-  };
+  const auto look_up = functions_of(library, why);
   look_up(made.get_version, "cublasLtGetVersion");
   look_up(made.get_status_string, "cublasLtGetStatusString");
   look_up(made.create, "cublasLtCreate");

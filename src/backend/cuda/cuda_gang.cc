@@ -179,8 +179,7 @@ std::string CudaGang::text_of_failure(const GangTask& task) const {
   const std::lock_guard guard(mutex_);
   return fmt::format(
       "{} of {} elements of {} over {}: {}. These GPUs do nothing by NCCL in this process any more: start it anew, "
-      "with "
-      "HEADRACE_CUDA_NCCL=none to have them exchange arrays by copies.",
+      "with HEADRACE_CUDA_NCCL=none to have them exchange arrays by copies.",
       call_of(task.what).operation, task.elements, dtype_name(task.dtype), names_, why_refused_);
 }
 

@@ -2,7 +2,6 @@
 
 #include "backend/cuda/dnn_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <optional>
@@ -28,10 +27,7 @@ std::optional<DnnLibrary> load_dnn(std::string& why) {
   if (!library) return {};
   DnnLibrary made{};
   made.library = library;
-  const auto look_up = [&]<class Function>(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    if (!function && why.empty()) why = fmt::format("the library has no {}", name);
-  };
+  const auto look_up = functions_of(library, why);
   look_up(made.get_version, "cudnnGetVersion");
   look_up(made.get_error_string, "cudnnGetErrorString");
   look_up(made.create, "cudnnCreate");

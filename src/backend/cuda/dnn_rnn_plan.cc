@@ -2,12 +2,12 @@
 
 #include "backend/cuda/dnn_rnn_plan.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "backend/cuda/library.h"
 #include "base/config.h"
 #include "base/log.h"
 
@@ -17,10 +17,7 @@ namespace {
 // None: `why` says it.
 std::optional<DnnRnnLibrary> load_rnn_library(std::string& why) {
   DnnRnnLibrary made{};
-  const auto look_up = [&]<class Function>(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(dnn_library()->library, name));
-    if (!function && why.empty()) why = fmt::format("the library has no {}", name);
-  };
+  const auto look_up = functions_of(dnn_library()->library, why);
   look_up(made.create_tensor, "cudnnCreateTensorDescriptor");
   look_up(made.destroy_tensor, "cudnnDestroyTensorDescriptor");
   look_up(made.set_tensor, "cudnnSetTensorNdDescriptor");

@@ -1,6 +1,7 @@
 #include "backend/cuda/library.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 namespace headrace {
 
@@ -10,6 +11,12 @@ void* open_first_library(std::span<const std::string> names, std::string& why) {
     if (const char* const reason = dlerror(); reason && why.empty()) why = reason;
   }
   return nullptr;
+}
+
+void* symbol_of(void* library, const char* name, std::string& why) {
+  void* const symbol = dlsym(library, name);
+  if (!symbol && why.empty()) why = fmt::format("the library has no {}", name);
+  return symbol;
 }
 
 }  // namespace headrace

@@ -12,6 +12,16 @@ namespace headrace {
 // The first of these that the machine has; it stays. Null: `why` says what the loader said of the first.
 void* open_first_library(std::span<const std::string> names, std::string& why);
 
+// Null: `why` says that the library lacks it, unless it says something already.
+void* symbol_of(void* library, const char* name, std::string& why);
+
+// What sets pointers to functions of a library: set(made.create, "cudnnCreate"). As symbol_of().
+inline auto functions_of(void* library, std::string& why) {
+  return [library, &why]<class Function>(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(symbol_of(library, name, why));
+  };
+}
+
 // The largest power of two, up to `most`, of which an address, or all addresses whose bits these are, is a multiple.
 inline uintptr_t alignment_of(uintptr_t bits, uintptr_t most) noexcept {
   return bits == 0 ? most : std::min(bits & (~bits + 1), most);

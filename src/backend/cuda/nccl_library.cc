@@ -1,6 +1,5 @@
 #include "backend/cuda/nccl_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <vector>
@@ -21,10 +20,7 @@ std::optional<NcclLibrary> load_nccl(std::string& why) {
   void* const library = open_first_library(names, why);
   if (!library) return {};
   NcclLibrary made{};
-  const auto look_up = [&]<class Function>(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(library, name));
-    if (!function && why.empty()) why = fmt::format("the library has no {}", name);
-  };
+  const auto look_up = functions_of(library, why);
   look_up(made.get_version, "ncclGetVersion");
   look_up(made.get_error_string, "ncclGetErrorString");
   look_up(made.get_last_error, "ncclGetLastError");
