@@ -43,6 +43,21 @@ GradReq grad_request(const char* word) {
 
 }  // namespace
 
+bool are_fresh(nb::handle variables) {
+  for (nb::handle variable : variables) {
+    const NodePtr& node = array_from(variable).node();
+    if (!node || !node->is_leaf || !node->is_fresh) return false;
+  }
+  return true;
+}
+
+void make_stale(nb::handle variables) {
+  for (nb::handle variable : variables) {
+    const NodePtr& node = array_from(variable).node();
+    if (node && node->is_leaf) node->is_fresh = false;
+  }
+}
+
 void bind_autograd(nb::module_& m) {
   if (!add_scopes(m.ptr())) throw nb::python_error();
   m.def(
@@ -67,25 +82,9 @@ void bind_autograd(nb::module_& m) {
         });
       },
       nb::arg("variable"), nb::arg("gradient").none(), nb::arg("request"));
-  m.def(
-      "are_fresh",
-      [](nb::handle variables) {
-        for (nb::handle variable : variables) {
-          const NodePtr& node = array_from(variable).node();
-          if (!node || !node->is_leaf || !node->is_fresh) return false;
-        }
-        return true;
-      },
-      "Whether backward has written the gradients of all variables since they were last used.");
-  m.def(
-      "make_stale",
-      [](nb::handle variables) {
-        for (nb::handle variable : variables) {
-          const NodePtr& node = array_from(variable).node();
-          if (node && node->is_leaf) node->is_fresh = false;
-        }
-      },
-      "The gradients of all variables have been used.");
+  m.def("are_fresh", &are_fresh, nb::arg("variables"),
+        "Whether backward has written the gradients of all variables since they were last used.");
+  m.def("make_stale", &make_stale, nb::arg("variables"), "The gradients of all variables have been used.");
   m.def("set_grad_req", [](nb::handle variable, const char* request) {
     translated([&] {
       const NodePtr& node = array_from(variable).node();

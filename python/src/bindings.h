@@ -72,6 +72,10 @@ inline std::vector<NDArray> arrays_from(nanobind::handle sequence) {
   return arrays;
 }
 
+// Whether backward has written the gradients of all variables since they were last used; says that they have been.
+bool are_fresh(nanobind::handle variables);
+void make_stale(nanobind::handle variables);
+
 // Slots of a class that holds Python objects, so that cycles through them are found and freed: T has
 // `int visit(visitproc, void*) const`, which visits them, and `void clear()`, which lets them go.
 template <class T>

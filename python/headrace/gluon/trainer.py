@@ -8,6 +8,7 @@ from .._exchange import GradientExchange, create_sparse_store, create_store
 from .._file import open_file
 from ..base import ArrayValueError, MXNetError
 from ..kvstore import KVStore, KVStoreBase, is_capable
+from ..optimizer.fused import are_numbers
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 
@@ -106,6 +107,7 @@ class Trainer:
         self._version = self._dtypes = None  # of the parameters when what follows was made
         self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
         self._store = self._exchange = self._update_on_kvstore = None
+        self._repeated = None  # what does the last step again
         self._stored = {}  # what the store holds: index of the parameter to its version
         self._has_store = False  # or has found that none is needed
         self._distributed = False
@@ -153,9 +155,42 @@ class Trainer:
         a parameter whose gradient is stale on all contexts stays as it is. ZeroDivisionError: `batch_size` is
         0.
         """
+        if self._repeated is not None and self._repeated(batch_size, Parameter._latest_version):
+            return
         self._rescale(batch_size)
         self._prepare()
-        self._step(self._fresh(ignore_stale_grad))
+        fresh = self._fresh(ignore_stale_grad)
+        self._step(fresh)
+        self._repeated = self._repeated_step(batch_size) if fresh is None else None
+
+    def _repeated_step(self, batch_size):
+        """What does this step again and finds out itself whether it may; None where steps differ."""
+        if self._store is not None or len(self._updaters) != 1 or type(self) is not Trainer:
+            return None
+        updater, optimizer = self._updaters[0], self._optimizer
+        updates = updater.repeated_updates()
+        if updates is None or self._amp_loss_scaler is not None:
+            return None
+        indices, _, weights = self._lists[0]
+        if not all(are_numbers(param.lr_mult, param.wd_mult) for param in self._params):
+            return None
+        watched = [
+            (vars(self), ("_amp_loss_scaler", "_lists", "_optimizer", "_scale", "_store", "_updaters")),
+            (vars(updater), ("optimizer", "states")),
+            (vars(optimizer), [name for name in vars(optimizer) if name != "num_update"]),
+            (optimizer.param_dict, list(optimizer.param_dict)),
+            *((vars(param), ("lr_mult", "wd_mult")) for param in self._params),
+        ]
+        return _core.RepeatedStep(
+            updates,
+            optimizer,
+            optimizer._index_update_count,
+            indices,
+            weights,
+            watched,
+            batch_size,
+            self._latest_version,
+        )
 
     def _step(self, fresh):
         """A step, once `_fresh` has found what it is to update."""

@@ -5,6 +5,8 @@ import warnings
 
 import numpy as np
 
+from .. import _core
+
 __all__ = ["Optimizer", "create", "register"]
 
 
@@ -247,12 +249,14 @@ class Optimizer:
         self._index_update_count = counts.setdefault(0, {})
 
     def _update_count(self, index):
-        counts, before, highest = self._index_update_count, self.begin_num_update, self.num_update
-        for i in index if isinstance(index, (list, tuple)) else (index,):
-            count = counts.get(i, before) + 1
-            counts[i] = count
-            if count > highest:
-                self.num_update = highest = count
+        indices = index if isinstance(index, (list, tuple)) else (index,)
+        self.num_update = _core.count_updates(
+            self._index_update_count, indices, self.begin_num_update, self.num_update
+        )
+
+    def _repeats(self):
+        """Whether an update is the one before it again as long as no attribute of self is set."""
+        return False
 
     def _multiplier(self, index, attribute):
         """Factor `attribute` ('lr_mult' or 'wd_mult') of one parameter."""

@@ -11,13 +11,18 @@ from .base import Optimizer, register
 __all__ = ["NAG", "SGD", "Adam", "ccSGD"]
 
 
+def are_numbers(*values):
+    """Whether these are numbers of Python's own, which never change in place."""
+    return all(isinstance(value, (int, float)) for value in values)
+
+
 class UpdateGroup:
     """Parameters of one dtype that are updated together; made once and used for every step."""
 
-    __slots__ = ("_updates", "grads", "indices", "masters", "states", "tensors", "weights")
+    __slots__ = ("_updates", "grads", "indices", "last_update", "masters", "states", "tensors", "weights")
 
     def __init__(self, indices, weights, grads, states, masters, tensors):
-        self._updates = {}
+        self._updates, self.last_update = {}, None
         self.indices, self.weights, self.grads, self.states = indices, weights, grads, states
         self.masters = masters  # float32 copies of half-precision weights, or None
         self.tensors = tensors  # what the operation is called with; None when gradients must be cast first
@@ -26,7 +31,8 @@ class UpdateGroup:
         """The operation `name` on the tensors, which stay the same from step to step."""
         if name not in self._updates:
             self._updates[name] = _core.UpdateMany(name, self.tensors)
-        return self._updates[name]
+        self.last_update = self._updates[name]
+        return self.last_update
 
 
 class FusedOptimizer(Optimizer):
@@ -115,6 +121,14 @@ class _MomentumOptimizer(FusedOptimizer):
 
     def _split_master(self, state):
         return state[1], state[0]
+
+    def _repeats(self):
+        if (
+            self.lr_scheduler is not None or type(self).__module__ != __name__
+        ):  # rules of programs may do anything
+            return False
+        bounds = () if self.clip_gradient is None else (self.clip_gradient,)
+        return are_numbers(self.lr, self.wd, self.rescale_grad, self.momentum, *bounds)
 
     def _operation(self):
         if self.momentum == 0.0:

@@ -71,6 +71,16 @@ class Updater:
             for i, g, w in zip(self._indices, grad, weight):
                 optimizer.update_multi_precision(i, w, g, self.states[i])
 
+    def repeated_updates(self):
+        """The operations of the last call on lists, when it was the call before it again, and the next will be as
+        long as no attribute of the optimizer or a parameter is set; None otherwise.
+        """
+        optimizer = self.optimizer
+        if not optimizer.has_update_group or not optimizer._repeats():
+            return None
+        updates = [group.last_update for group in self._groups]
+        return updates if all(update is not None and update.is_repeated for update in updates) else None
+
     def _prepare(self, index, grad, weight):
         self._indices = self._with_numbers([i.decode() if isinstance(i, bytes) else i for i in index])
         states = [self._state(i, w) for i, w in zip(self._indices, weight)]
