@@ -30,19 +30,19 @@ void Scratch::release() noexcept {
   blocks_.clear();
 }
 
-void* take_scratch(size_t bytes) {
+ScratchBlock take_scratch(size_t bytes) {
   Work* const work = current_work();
-  if (!work) return allocator_of(Device{}).allocate(bytes);
+  if (!work) return allocator_of(Device{}).allocate_scratch(bytes);
   void* const block = work->take_scratch(bytes);
   if (!is_launching()) current_stream()->touch(block);
-  return block;
+  return {block, bytes};
 }
 
-void give_back_scratch(void* block, size_t bytes) noexcept {
+void give_back_scratch(ScratchBlock block) noexcept {
   if (Work* const work = current_work())
-    work->give_back_scratch(block);
+    work->give_back_scratch(block.data);
   else
-    allocator_of(Device{}).release(block, bytes);
+    allocator_of(Device{}).release(block.data, block.bytes);
 }
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "device/allocator.h"
 #include "headrace/device.hpp"
 
 namespace headrace {
@@ -36,8 +37,7 @@ class Scratch {
 
 // Scratch for a kernel: of the work that the calling thread is launching or running, or on the host, where who takes it
 // gives it back. Device code that is running may touch it until it ends. Raises Error(kMemory).
-void* take_scratch(size_t bytes);
-// `bytes` is what was asked for.
-void give_back_scratch(void* block, size_t bytes) noexcept;
+ScratchBlock take_scratch(size_t bytes);
+void give_back_scratch(ScratchBlock block) noexcept;
 
 }  // namespace headrace

@@ -1,5 +1,7 @@
 #include "engine/device_queue.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/fence.h"
@@ -127,8 +129,26 @@ FailurePtr DeviceQueue::lost() noexcept {
   if (!why)
     lost_ = nullptr;
   else if (!lost_)
-    lost_ = scheduler_.fail(why, "device");
+    lost_ = scheduler_.fail(loss_during(why, what_runs()), "device");
   return lost_;
+}
+
+// What is launched and not complete, from the oldest on: the operation that failed is among it, or lies before where a
+// device reports late.
+std::string DeviceQueue::what_runs() const {
+  constexpr size_t kMostNamed = 8;
+  std::string names;
+  size_t count = 0;
+  for (const StreamState& state : streams_) {
+    const uint64_t completed = state.stream.completed();
+    for (const LaunchPtr& launch : state.launched) {
+      if (launch->event.number <= completed || ++count > kMostNamed) continue;
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", launch->task().name);
+    }
+  }
+  if (names.empty()) names = "nothing that is known";
+  if (count > kMostNamed) names += fmt::format(" and {} more", count - kMostNamed);
+  return fmt::format("It was running {}; HEADRACE_ENGINE=serial tells which operation fails.", names);
 }
 
 void DeviceQueue::wait_on_stream(StreamState& state, const Event& event) {

@@ -32,6 +32,8 @@ class DeviceQueue {
   // For work that is being launched, in the launch thread: waits for the end of the oldest launch of a stream and takes
   // note of it, which releases what it held. False: nothing is launched.
   bool retire_oldest() noexcept;
+  // Null, or what has lost the device: one failure for all that it fails to do. The launch thread.
+  FailurePtr lost() noexcept;
   bool has_thread() const noexcept { return has_thread_.load(std::memory_order_acquire); }
 
   // Around fork(), after stop(): no other thread holds the lock.
@@ -64,12 +66,12 @@ class DeviceQueue {
   FailurePtr put_on_stream(StreamState& state, Task& task, LaunchPtr& launched);  // null: `launched` is
   void wait_on_stream(StreamState& state, const Event& event);
   void retire(ThreadContext& context, Launch& launch) noexcept;
-  FailurePtr lost() noexcept;
+  std::string what_runs() const;
 
   Scheduler& scheduler_;
   Accelerator& accelerator_;
   std::deque<StreamState> streams_;   // by index of the stream; constant
-  FailurePtr lost_;                   // launch thread: one failure for all that a lost device fails to do
+  FailurePtr lost_;                   // launch thread: what lost() gives
   ThreadContext* context_ = nullptr;  // of the launch thread, which alone reads it
 
   std::mutex thread_mutex_;

@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "device/accelerator.h"
@@ -118,13 +120,18 @@ class AwaitedWork final : public Work {
 
 }  // namespace
 
-void Engine::run_on(Stream& stream, FunctionRef<void()> body) {
-  if (const std::exception_ptr lost = stream.accelerator().lost()) std::rethrow_exception(lost);
-  AwaitedWork work(stream.accelerator().device(), body);
+void Engine::run_on_stream(const TaskSpec& spec, FunctionRef<void()> body) {
+  Stream& stream = *spec.stream;
+  const Accelerator& accelerator = stream.accelerator();
+  if (const std::exception_ptr lost = accelerator.lost()) std::rethrow_exception(lost);
+  AwaitedWork work(accelerator.device(), body);
   const uint64_t number = stream.launch(work).number;
   stream.synchronize(number);
   stream.report_times(number);
-  if (const std::exception_ptr& error = work.settle()) std::rethrow_exception(error);
+  const std::exception_ptr error = work.settle();
+  if (const std::exception_ptr lost = accelerator.lost())
+    std::rethrow_exception(loss_during(lost, fmt::format("It was running {}.", spec.name)));
+  if (error) std::rethrow_exception(error);
 }
 
 void Engine::wait_to_read(Var& var) { wait(var, false, std::chrono::nanoseconds::max()); }

@@ -118,7 +118,7 @@ class Engine {
       case Inline::kRun:
         try {
           if (spec.stream) [[unlikely]]
-            run_on(*spec.stream, now);
+            run_on_stream(spec, now);
           else
             now();
         } catch (...) {
@@ -193,9 +193,9 @@ class Engine {
   friend class Scheduler;
 
   bool wait(Var& var, bool for_all, std::chrono::nanoseconds limit);
-  // Runs work on a stream and waits for it; raises what it throws.
   void report(const TaskSpec& spec) noexcept;
-  static void run_on(Stream& stream, FunctionRef<void()> work);
+  // Runs the task's work on its stream and waits for it; raises what it throws, and what has lost the device meanwhile.
+  static void run_on_stream(const TaskSpec& spec, FunctionRef<void()> work);
 
   std::atomic<PushObserver*> observer_{nullptr};
   // Exactly one of the two exists.

@@ -1,8 +1,22 @@
 #include "engine/failure.h"
 
+#include <fmt/format.h>
+
 #include "base/log.h"
+#include "headrace/error.hpp"
 
 namespace headrace {
+
+std::exception_ptr loss_during(const std::exception_ptr& lost, std::string_view doing) {
+  try {
+    std::rethrow_exception(lost);
+  } catch (const Error& error) {
+    return std::make_exception_ptr(Error(error.kind(), fmt::format("{} {}", error.what(), doing)));
+  } catch (...) {
+    return lost;
+  }
+}
+
 void FailureLog::add(FailurePtr failure) {
   lock_.lock();
   const bool is_known = !failures_.empty() && failures_.back().get() == failure.get();

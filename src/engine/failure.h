@@ -6,12 +6,16 @@
 #include <deque>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "base/ref_counted.h"
 #include "base/spin_lock.h"
 #include "headrace/intrusive_ptr.hpp"
 
 namespace headrace {
+
+// What has lost a device, with a sentence on what the device was doing then.
+std::exception_ptr loss_during(const std::exception_ptr& lost, std::string_view doing);
 
 struct Failure : RefCounted<Failure> {
   Failure(std::exception_ptr thrown, const char* name) : error(std::move(thrown)), operation(name) {}

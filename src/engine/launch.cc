@@ -26,7 +26,10 @@ void Launch::launch() noexcept {
   try {
     task_->body_type->run(task_->body);
   } catch (...) {
-    fail(std::current_exception());
+    if (task_->stream->accelerator().lost())
+      fail(queue_.lost());
+    else
+      fail(std::current_exception());
   }
 }
 

@@ -13,27 +13,27 @@
 
 namespace headrace {
 PackedCopies::~PackedCopies() {
-  for (const Copy& copy : copies_) give_back_scratch(copy.data, copy.bytes);
+  for (const Copy& copy : copies_) give_back_scratch(copy.memory);
 }
 
 Tensor PackedCopies::pack(const View& view) {
   const size_t bytes = static_cast<size_t>(view.size()) * item_size(view.dtype());
-  const Copy& copy = copies_.emplace_front(Copy{take_scratch(bytes), bytes, contiguous_strides(view.shape())});
-  strided_copy(copy.data, copy.strides, view.data(), view.strides(), view.shape(), view.dtype());
-  return {copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
+  const Copy& copy = copies_.emplace_front(Copy{take_scratch(bytes), contiguous_strides(view.shape())});
+  strided_copy(copy.memory.data, copy.strides, view.data(), view.strides(), view.shape(), view.dtype());
+  return {copy.memory.data, view.dtype(), view.shape(), copy.strides, view.size()};
 }
 
 KernelContext::~KernelContext() { release_workspace(); }
 
 void KernelContext::release_workspace() noexcept {
-  for (const Block& block : blocks_) give_back_scratch(block.data, block.bytes);
+  for (const ScratchBlock& block : blocks_) give_back_scratch(block);
   blocks_.clear();
 }
 
 void* KernelContext::workspace(size_t bytes) {
-  void* data = take_scratch(bytes);
-  blocks_.push_back({data, bytes});
-  return data;
+  const ScratchBlock block = take_scratch(bytes);
+  blocks_.push_back(block);
+  return block.data;
 }
 
 double total_bytes(std::span<View* const> views) noexcept {

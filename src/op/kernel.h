@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "device/allocator.h"
 #include "headrace/ndarray.hpp"
 #include "op/op_def.h"
 
@@ -50,14 +51,10 @@ class KernelContext {
   }
 
  private:
-  struct Block {
-    void* data;
-    size_t bytes;
-  };
   const OpDef& op_;
   std::span<const Tensor> inputs_, outputs_;
   uint64_t ticket_;
-  SmallVector<Block, 4> blocks_;
+  SmallVector<ScratchBlock, 4> blocks_;
 };
 
 }  // namespace headrace

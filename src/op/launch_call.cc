@@ -40,7 +40,7 @@ class Packing {
   Tensor pack(const View& view) {
     static const OpDef& contiguous = find_op("_contiguous");
     const Strides& strides = strides_.emplace_back(contiguous_strides(view.shape()));
-    void* const copy = take_scratch(static_cast<size_t>(view.size() * item(view)));
+    void* const copy = take_scratch(static_cast<size_t>(view.size() * item(view))).data;
     const Tensor from = tensor_of(view), to{copy, view.dtype(), view.shape(), strides, view.size()};
     const KernelTable::Kernel* const kernel = table_.find(contiguous);
     check(kernel != nullptr, ErrorKind::kRuntime, "{}: the device has no kernel for it, so it cannot pack arrays",

@@ -79,12 +79,12 @@ void launch_cuda_source(std::string_view work, std::string_view key, FunctionRef
 }
 
 LaunchScratch::~LaunchScratch() {
-  for (const Block& block : blocks_) give_back_scratch(block.data, block.bytes);
+  for (const ScratchBlock& block : blocks_) give_back_scratch(block);
 }
 
 void* LaunchScratch::take(size_t bytes) {
   blocks_.reserve(blocks_.size() + 1);  // before what may not be lost
-  blocks_.push_back({take_scratch(bytes), bytes});
+  blocks_.push_back(take_scratch(bytes));
   return blocks_.back().data;
 }
 

@@ -99,11 +99,7 @@ class LaunchScratch {
   void* take(size_t bytes);
 
  private:
-  struct Block {
-    void* data;
-    size_t bytes;
-  };
-  std::vector<Block> blocks_;
+  std::vector<ScratchBlock> blocks_;
 };
 
 // A copy of what the host has, in workspace of the work that is being launched, for kernels that are launched next.

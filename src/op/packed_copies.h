@@ -21,8 +21,7 @@ class PackedCopies {
 
  private:
   struct Copy {
-    void* data;
-    size_t bytes;
+    ScratchBlock memory;
     Strides strides;
   };
   std::forward_list<Copy> copies_;  // stable addresses: tensors refer to the strides

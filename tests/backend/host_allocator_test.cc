@@ -41,6 +41,44 @@ TEST(SizeClass, EveryClassHoldsItsOwnSizeAndWastesAnEighthAtMost) {
   }
 }
 
+TEST(HostAllocator, OneBlockServesScratchOfManySizes) {
+  if (!kMemoryIsPooled) GTEST_SKIP() << "every block has memory of its own";
+  HostAllocator& allocator = fresh_allocator();
+  for (size_t bytes : {9 * kMiB, 4 * kMiB, 3 * kMiB, 9 * kMiB}) {
+    const ScratchBlock block = allocator.allocate_scratch(bytes);
+    std::memset(block.data, 1, bytes);
+    EXPECT_GE(block.bytes, bytes);
+    EXPECT_EQ(allocator.stats().live, static_cast<int64_t>(rounded(9 * kMiB)));
+    allocator.release(block.data, block.bytes);
+    EXPECT_EQ(allocator.stats().pooled, static_cast<int64_t>(rounded(9 * kMiB)));
+  }
+}
+
+TEST(HostAllocator, LargerScratchTakesThePlaceOfSmallerOnes) {
+  if (!kMemoryIsPooled) GTEST_SKIP() << "every block has memory of its own";
+  HostAllocator& allocator = fresh_allocator();
+  for (size_t bytes : {2 * kMiB, 4 * kMiB, 9 * kMiB}) {
+    const ScratchBlock block = allocator.allocate_scratch(bytes);
+    allocator.release(block.data, block.bytes);
+    EXPECT_EQ(allocator.stats().pooled, static_cast<int64_t>(rounded(bytes)));
+  }
+  const ScratchBlock first = allocator.allocate_scratch(9 * kMiB), second = allocator.allocate_scratch(2 * kMiB);
+  EXPECT_NE(first.data, second.data);
+  allocator.release(first.data, first.bytes);
+  allocator.release(second.data, second.bytes);
+  EXPECT_EQ(allocator.stats().live, 0);
+}
+
+TEST(HostAllocator, ScratchLeavesMuchLargerBlocksToArrays) {
+  if (!kMemoryIsPooled) GTEST_SKIP() << "every block has memory of its own";
+  HostAllocator& allocator = fresh_allocator();
+  allocator.release(allocator.allocate(100 * kMiB), 100 * kMiB);
+  const ScratchBlock block = allocator.allocate_scratch(2 * kMiB);
+  EXPECT_EQ(block.bytes, 2 * kMiB);
+  EXPECT_EQ(allocator.stats().pooled, static_cast<int64_t>(rounded(100 * kMiB)));
+  allocator.release(block.data, block.bytes);
+}
+
 TEST(HostAllocator, BlocksAreAlignedAndDisjoint) {
   HostAllocator& allocator = fresh_allocator();
   std::vector<std::pair<char*, size_t>> blocks;

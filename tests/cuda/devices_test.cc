@@ -186,8 +186,22 @@ TEST(CudaDevicesDeathTest, StickyErrorsLoseTheDevice) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const char* failure : {"cuLaunchKernel:7:700", "cuMemcpyHtoDAsync:1:719", "cuStreamQuery:1:214",
                               "cuEventRecord:9:700", "cuStreamWriteValue64:5:719", "cuStreamQuery:1:719"})
-    EXPECT_EXIT(lose_device(failure), ::testing::ExitedWithCode(0),
-                "gpu\\(0\\).*answered CUDA_ERROR_.*4 bytes on the host");
+    EXPECT_EXIT(
+        lose_device(failure), ::testing::ExitedWithCode(0),
+        "gpu\\(0\\).*answered CUDA_ERROR_.*It was running .*; HEADRACE_ENGINE=serial tells.*4 bytes on the host");
+}
+
+// Each operation is waited for.
+TEST(CudaDevicesDeathTest, TheSerialEngineNamesWhatFailed) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (const char* failure : {"cuLaunchKernel:7:700", "cuStreamQuery:1:719"}) {
+    const auto lose_serially = [&] {
+      ::setenv("HEADRACE_ENGINE", "serial", 1);
+      lose_device(failure);
+    };
+    EXPECT_EXIT(lose_serially(), ::testing::ExitedWithCode(0),
+                "gpu\\(0\\).*answered CUDA_ERROR_.*It was running [a-z_]*\\.\n4 bytes on the host");
+  }
 }
 
 TEST(CudaDevicesDeathTest, ChildrenHaveNoGpu) {

@@ -20,6 +20,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kArenaBytes = size_t{32} << 20;
 constexpr size_t kLargestCarved = size_t{1} << 20;  // larger blocks are regions of their own
 constexpr int kFirstRegionClass = size_class::of(kLargestCarved) + 1;
+constexpr int kScratchReach = 2 << size_class::kStepsLog2;  // classes: scratch may have four times what it asks for
 
 // Address space aligned to 2 MiB that asks for huge pages; null: the system gives nothing.
 void* map_region(size_t bytes) noexcept {
@@ -70,6 +71,34 @@ void* HostAllocator::allocate(size_t bytes) {
     block = make_room_and_retry(bytes, index);
   count(static_cast<int64_t>(size_class::size(index)));
   return block;
+}
+
+// One block serves scratch of many sizes in turn; a block for each of them would only fill memory. So what does not
+// find a block that is large enough takes the place of smaller ones. It is the larger one that is found from then on.
+ScratchBlock HostAllocator::allocate_scratch(size_t bytes) {
+  const int index = size_class::of_request(bytes);
+  if (index < kFirstRegionClass || is_guarded_ || !kMemoryIsPooled) return {allocate(bytes), bytes};
+  const int last = std::min(index + kScratchReach, size_class::kCount - 1);
+  for (int candidate = index; candidate <= last; ++candidate) {
+    void* const block = take_free(candidate);
+    if (!block) continue;
+    const size_t size = size_class::size(candidate);
+    count(static_cast<int64_t>(size));
+    return {block, size};
+  }
+  give_up_smaller_regions(index);
+  return {allocate(bytes), bytes};
+}
+
+// As many bytes as a block of the class has, where there are so many free.
+void HostAllocator::give_up_smaller_regions(int index) noexcept {
+  size_t rest = size_class::size(index);
+  for (int smaller = index - 1; smaller >= kFirstRegionClass && rest > 0; --smaller) {
+    while (void* const block = rest > 0 ? take_free(smaller) : nullptr) {
+      munmap(block, region_bytes(smaller));
+      rest -= std::min(rest, size_class::size(smaller));
+    }
+  }
 }
 
 void HostAllocator::release(void* block, size_t bytes) noexcept {

@@ -19,6 +19,7 @@ namespace headrace {
 class HostAllocator final : public Allocator {
  public:
   void* allocate(size_t bytes) override;
+  ScratchBlock allocate_scratch(size_t bytes) override;
   void release(void* block, size_t bytes) noexcept override;
   void trim() noexcept override;
   MemoryStats stats() const noexcept override;
@@ -42,6 +43,7 @@ class HostAllocator final : public Allocator {
 
   void count(int64_t bytes) noexcept;  // negative: released
   void* take_free(int index) noexcept;
+  void give_up_smaller_regions(int index) noexcept;
   void* make_block(int index) noexcept;  // null: the system gives nothing
   void* carve(size_t bytes) noexcept;
   void* make_room_and_retry(size_t bytes, int index);
