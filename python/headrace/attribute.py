@@ -1,5 +1,7 @@
 """AttrScope: texts that every symbol made inside gets."""
 
+from collections import defaultdict
+
 from .base import PerThread
 
 __all__ = ["AttrScope"]
@@ -17,6 +19,8 @@ class AttrScope(metaclass=PerThread):
     >>> x.attr("ctx_group")
     'dev1'
     """
+
+    _subgraph_names: dict[str, int] = defaultdict(int)  # name to how many bodies of loops and branches have had it
 
     def __init__(self, **attributes):
         for name, value in attributes.items():

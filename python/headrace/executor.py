@@ -89,6 +89,7 @@ class Executor:
             _core.mark_variable(self._leaves[i], self.grad_arrays[i], requests[i])
         by_name = {**dict(zip(self._arg_names, self._leaves)), **dict(zip(self._aux_names, self.aux_arrays))}
         self._inputs = [by_name[name] for name in symbol.list_inputs()]
+        self._results()
         self._op = _core.CachedOp(symbol._handle)
         self._np = isinstance(self.arg_arrays[0], _np_class) if self.arg_arrays else symbol._is_np
         self._outputs = None
@@ -214,11 +215,15 @@ class Executor:
             self._outputs = self._blank_outputs()
         return self._outputs
 
-    def _blank_outputs(self):
+    def _results(self):
+        """(shape, dtype) of the outputs. MXNetError: the arrays do not go together."""
         named = {**self.arg_dict, **self.aux_dict}
         shapes = {name: array.shape for name, array in named.items()}
         dtypes = {name: array._dtype_name for name, array in named.items()}
-        _, outputs = self._symbol._infer(shapes, dtypes)
+        return self._symbol._infer(shapes, dtypes)[1]
+
+    def _blank_outputs(self):
+        outputs = self._results()
         if any(shape is None or -1 in shape for shape, _ in outputs):
             return []  # they depend on values
         make = arrays.mnp.zeros if self._np else nd.zeros

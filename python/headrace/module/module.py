@@ -4,6 +4,8 @@ import logging
 import pathlib
 import warnings
 
+import numpy
+
 from .. import _arrays as arrays
 from .. import optimizer as opt
 from .._checkpoint import load_checkpoint, save_checkpoint
@@ -516,9 +518,26 @@ class Module(BaseModule):
         )
 
     def backward(self, out_grads=None):
-        """Computes the gradients; `out_grads`: those of the outputs, for symbols that end in no loss."""
+        """Computes the gradients; `out_grads`: those of the outputs, for symbols that end in no loss.
+
+        AssertionError: the module was bound for predictions.
+        """
         self._check("backward")
+        assert self.for_training, "Module.backward: bind again with for_training=True"
         self._exec_group.backward(None if out_grads is None else as_list(out_grads))
+
+    @property
+    def _total_exec_bytes(self):
+        """Bytes of the arrays that the executors hold, by MXNet's name."""
+        held = self._exec_group.arrays_of(self._exec_group.arg_names)
+        held += self._exec_group.arrays_of(self._exec_group.arg_names, "grad_dict")
+        held += self._exec_group.aux_arrays
+        return sum(
+            one.size * numpy.dtype(one.dtype).itemsize
+            for copies in held
+            for one in copies
+            if one is not None
+        )
 
     def update(self):
         """Updates the parameters by their gradients."""

@@ -217,6 +217,12 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
             if hasattr(importlib.import_module(home), name):
                 return getattr(sys.modules[home], name)
         path = f"{mxnet_name}.{name}"
+        submodule = f"{module.__name__}.{name}"
+        folders = [] if name.startswith("_") else getattr(module, "__path__", [])
+        if folders and importlib.machinery.PathFinder.find_spec(submodule, folders) is not None:
+            value = importlib.import_module(submodule)  # MXNet's packages import theirs at once
+            _name_all_that_is_missing(path, value)
+            return value
         caller = sys._getframe(1)
         if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
             raise ImportError(_names.missing_text(path), name=mxnet_name)

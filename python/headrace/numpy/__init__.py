@@ -9,7 +9,7 @@ from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
 from .multiarray import array, empty, from_dlpack, ndarray
 from .numbers import give_scalars as _give_scalars
-from . import _internal, fft, linalg, random
+from . import _internal, _older, fft, linalg, random
 from .differences import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .financial import *  # noqa: F403
@@ -24,9 +24,7 @@ _add_methods(ndarray, "ndarray")
 ndarray.nonzero = values.nonzero
 _names = _populate(globals(), "np")
 _give_scalars(globals(), _names)
-# Names that NumPy has dropped, and what they are names of.
-_older = {"alltrue": "all", "product": "prod", "row_stack": "vstack", "sometrue": "any"}
-globals().update({older: globals()[name] for older, name in _older.items()})
+globals().update({older: globals()[name] for older, name in _older.NAMES.items()})
 
 newaxis = None
 pi, e, inf, nan, euler_gamma = _numpy.pi, _numpy.e, _numpy.inf, _numpy.nan, _numpy.euler_gamma
@@ -60,5 +58,5 @@ __all__ = [
     *statistics.__all__,
     *values.__all__,
     *_names,
-    *_older,
+    *_older.NAMES,
 ]

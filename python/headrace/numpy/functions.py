@@ -121,8 +121,9 @@ def where(condition, x=None, y=None):
     """x where the condition is not zero, y elsewhere; the shapes are broadcast against each other.
 
     x and y may be numbers, which take the dtype of the other one. The gradient goes to what was chosen.
-    Without both, of an array: the indices of the elements that are not zero, one array per axis. Raises
-    ValueError when only one is given, or none beside a symbol.
+    Without both, of an array: the indices of the elements that are not zero, one array per axis. A number as
+    condition, beside symbols, chooses one of the two as it is. Raises ValueError when only one is given, or
+    none beside a symbol.
 
     Examples
     --------
@@ -135,6 +136,8 @@ def where(condition, x=None, y=None):
         return _np().nonzero(condition)
     if x is None or y is None:
         raise ValueError("where: give both x and y, or, beside an array with values, neither")
+    if _numpy.isscalar(condition) and (is_symbol(x) or is_symbol(y)):
+        return x if condition else y
     kind = (_numpy.isscalar(x), _numpy.isscalar(y))
     chosen = [one for one in (x, y) if not _numpy.isscalar(one)]
     numbers = [float(one) for one in (x, y) if _numpy.isscalar(one)]

@@ -16,8 +16,7 @@ from .symbol import Group, var
 __all__ = ["cond", "foreach", "while_loop"]
 
 _SCOPE = "__subgraph_name__"
-_counts: dict = {}
-_lock = threading.Lock()
+_lock = threading.Lock()  # of AttrScope._subgraph_names
 
 
 def _unique(name):
@@ -25,8 +24,9 @@ def _unique(name):
     outer = AttrScope.current.get(None).get(_SCOPE)
     name = f"{outer}${name}" if outer else name
     with _lock:
-        _counts[name] = _counts.get(name, -1) + 1
-        return f"{name}{_counts[name]}"
+        number = AttrScope._subgraph_names[name]
+        AttrScope._subgraph_names[name] = number + 1
+    return f"{name}{number}"
 
 
 def _flat(value, what):

@@ -1,7 +1,7 @@
 """Symbols whose operators follow NumPy: what `F.np` is in a traced np block."""
 
 from ..numpy import _internal as _internal
-from ..numpy import differences, functions, parts, products, statistics
+from ..numpy import _older, differences, functions, parts, products, statistics
 from ..numpy import linalg as _linalg
 from ..numpy import random as _random
 from . import calls
@@ -22,6 +22,8 @@ class _Symbol(Symbol):
         return apply("_npi_negative", "negative", [self], {}, True)
 
     def __matmul__(self, other):
+        if not calls.is_symbol(other):
+            return NotImplemented
         return apply("_npi_matmul", "matmul", [self, other], {}, True)
 
     def __getitem__(self, key):
@@ -70,7 +72,8 @@ _functions = {
 }
 _names = {**calls.functions("np"), **_functions}
 globals().update(_names)
-__all__ += _names
+globals().update({older: _names[name] for older, name in _older.NAMES.items()})
+__all__ += [*_names, *_older.NAMES]
 
 linalg = calls.composed_namespace(_linalg, "np.linalg")
 random = calls.composed_namespace(_random, "np.random")

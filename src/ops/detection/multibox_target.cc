@@ -46,6 +46,7 @@ Operators multibox_target_operators() {
            "in part.",
        .inputs = {"anchor", "label", "cls_pred"},
        .outputs = 3,
+       .array_names = {.outputs = {"loc_target", "loc_mask", "cls_target"}},
        .infer = infer_target,
        .kernel = [](KernelContext& c, const TargetAttrs& a) { write_targets(c, a); },
        .zero_gradient = true,

@@ -44,6 +44,7 @@ OpDef box_nms() {
            "to the rows that stay. Raises MXNetError for rows that lack what the indices name, and for integers.",
        .outputs = 2,
        .visible_outputs = 1,
+       .array_names = {.numbers_counted = true},
        .result_dtype = [](std::span<const DType> inputs, const NmsAttrs&,
                           size_t k) { return k == 0 ? inputs[0] : DType::kInt64; },
        .infer = infer_nms,

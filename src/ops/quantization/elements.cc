@@ -215,6 +215,7 @@ OpDef quantized_flatten() {
                       "other dtypes.",
                   .inputs = kOne,
                   .outputs = 3,
+                  .array_names = quantized_result_names(),
                   .complete = ends_from(1),
                   .result_dtype = dtypes_of_inputs,
                   .compose = [](Arrays in, const NoAttrs&) -> std::vector<NDArray> {

@@ -34,7 +34,7 @@ Raises MXNetError for arrays of other shapes, ValueError for attributes that con
       .inputs = {"data", "parameters", "state", "state_cell", "sequence_length"},
       .optional_inputs = 2,
       .output_count = [](const RnnAttrs& a) -> size_t { return a.state_outputs ? (is_lstm(a) ? 3 : 2) : 1; },
-      .array_names = {.outputs = {"output", "state", "state_cell"}},
+      .array_names = {.outputs = {"output", "state_output", "statecell_output"}},
       .input_count = [](const RnnAttrs& a) { return base_inputs(a) + (a.use_sequence_length ? 1 : 0); },
       .complete = complete_rnn,
       .compose = compose,

@@ -1,9 +1,12 @@
 """contrib.foreach, while_loop and cond: on arrays, on symbols, in hybridized blocks."""
 
+from collections import defaultdict
+
 import numpy
 import pytest
 
 from headrace import autograd, gluon, nd, sym
+from headrace.attribute import AttrScope
 from headrace.gluon import nn
 
 
@@ -241,3 +244,13 @@ def test_first_values_of_loop_variables_stay_what_they_are():
     start = sym.var("x") * 1
     out, _ = sym.contrib.while_loop(lambda v: v < 100, lambda v: (v, v + start), [start], max_iterations=4)
     assert out.eval(x=nd.array([1.0]))[0].asnumpy().ravel().tolist() == [1, 2, 3, 4]
+
+
+def test_attr_scopes_count_the_bodies_of_each_name(monkeypatch):
+    counts = defaultdict(int)
+    monkeypatch.setattr(AttrScope, "_subgraph_names", counts)
+    x = sym.var("x")
+    for _ in range(2):
+        sym.contrib.cond(x > 0, lambda: x * 2, lambda: x * 3, name="branch")
+    sym.contrib.foreach(lambda e, s: (e + s, s), x, sym.var("s"), name="loop")
+    assert counts == {"branch_pred": 2, "branch_then": 2, "branch_else": 2, "loop": 1}

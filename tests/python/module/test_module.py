@@ -354,6 +354,20 @@ def test_states(bound):
     assert module.get_states()[0].asnumpy().max() == 5
 
 
+def test_backward_needs_a_module_that_is_bound_for_training(symbol, bound, batch_of):
+    module = bound(symbol, bind={"for_training": False})
+    module.forward(batch_of(4))
+    with pytest.raises(AssertionError, match="for_training=True"):
+        module.backward()
+
+
+@pytest.mark.parametrize("contexts", [1, 2])
+def test_bytes_of_what_executors_hold(symbol, bound, contexts):
+    module = bound(symbol, 8, context=[mx.cpu(i) for i in range(contexts)])
+    trained = 2 * (4 * 5 + 4 + 3 * 4 + 3)  # parameters and their gradients, on each context
+    assert module._total_exec_bytes == 4 * (contexts * trained + 8 * 5 + 8)
+
+
 Batch = collections.namedtuple("Batch", ["data"])
 
 

@@ -29,6 +29,7 @@ assert text.WikiText2 and model_store._model_sha1["vgg11"][:8] == model_store.sh
 assert mx.kv.KVStoreServer is mx.kvstore.kvstore_server.KVStoreServer
 assert mx.nd.CachedOp and mx.np_symbol is mx.sym.np and mx.rnn.DataBatch is mx.io.DataBatch
 assert mx.rnn.load_checkpoint is mx.model.load_checkpoint and mx.model.SKLEARN_INSTALLED in (True, False)
+assert mx.gluon.rnn.rnn_cell.LSTMCell is mx.gluon.rnn.LSTMCell and mx.io.io.DataBatch is mx.io.DataBatch
 assert mx.io.utils._init_data and mx.contrib.amp.amp.init and mx.contrib.text.embedding.create
 try:
     mx.gluon.data.nothing

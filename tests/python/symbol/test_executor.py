@@ -434,3 +434,11 @@ def test_outputs_that_no_gradient_reaches():
     alone.forward(is_train=True)
     alone.backward([nd.ones((1,))])
     assert alone.grad_dict["y"].asnumpy().tolist() == [0]
+
+
+def test_arrays_that_do_not_go_together_are_refused_when_they_are_bound():
+    total = sym.var("a") + sym.var("b")
+    with pytest.raises(mx.MXNetError, match="inconsistent"):
+        total.bind(mx.cpu(), {"a": nd.ones(2), "b": nd.ones(3)})
+    with pytest.raises(mx.MXNetError, match="one dtype"):
+        total.bind(mx.cpu(), {"a": nd.ones(2), "b": nd.ones(2, dtype="float64")})

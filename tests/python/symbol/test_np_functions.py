@@ -87,6 +87,20 @@ def test_what_needs_a_shape_or_values_is_refused():
         sym.np.histogram(x, 2, (0, 1), density=True)
 
 
+def test_a_number_chooses_between_symbols():
+    x = sym.var("x").as_np_ndarray()
+    assert sym.np.where(True, x, 0) is x and sym.np.where(0, x, 5) == 5
+
+
+def test_names_that_numpy_has_dropped():
+    assert sym.np.row_stack is sym.np.vstack and sym.np.product is sym.np.prod
+
+
+def test_matrices_are_multiplied_with_symbols_alone():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        sym.var("x").as_np_ndarray() @ 2
+
+
 # By numbers; by symbols a and b, whose shapes (3, 1) and (2,) are broadcast.
 SAMPLERS = {
     "beta": lambda r, a, b, **k: r.beta(a, b, **k),

@@ -368,6 +368,32 @@ def test_in_place_arithmetic_names_a_new_symbol():
     assert found.asnumpy().tolist() == [9]
 
 
+LSTM_INPUTS = ("x", "parameters", "state", "cell")
+NAMES_OF_RESULTS = {
+    "lstm": (
+        lambda: sym.RNN(
+            *map(sym.var, LSTM_INPUTS), mode="lstm", state_size=2, num_layers=1, state_outputs=True, name="n"
+        ),
+        ["n_output", "n_state_output", "n_statecell_output"],
+    ),
+    "targets of boxes": (
+        lambda: sym.contrib.MultiBoxTarget(name="n"),
+        ["n_loc_target", "n_loc_mask", "n_cls_target"],
+    ),
+    "one of two that is seen": (lambda: sym.contrib.box_nms(name="n"), ["n_output0"]),
+    "quantized": (
+        lambda: sym.contrib.quantized_flatten(name="n"),
+        ["n_output", "n_min_output", "n_max_output"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NAMES_OF_RESULTS)
+def test_names_of_several_results(case):
+    make, expected = NAMES_OF_RESULTS[case]
+    assert make().list_outputs() == expected
+
+
 def test_the_name_is_among_the_texts_of_a_node():
     x = sym.var("x")
     assert (x.attr("name"), sym.exp(x, name="e").attr("name")) == ("x", "e")
