@@ -85,7 +85,12 @@ void GangCalls::abort(const std::string& why) {
   if (!gang_) return;
   is_troubled_ = true;
   gang_->abort(why);
-  break_down(why);
+  try {
+    static_cast<void>(gang_->has_happened());
+    break_down(why);
+  } catch (const std::exception& error) {  // of what was begun last
+    break_down(error.what());
+  }
 }
 
 void GangCalls::leave() {

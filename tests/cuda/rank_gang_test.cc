@@ -10,7 +10,7 @@
 
 #include "collective/operations.h"
 #include "device/registry.h"
-#include "engine/runtime.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "tests/support/arrays.h"
 #include "tests/support/gpus.h"

@@ -76,8 +76,8 @@ void CudaRankGang::begin_step(Step step, const char* call, NcclResult result) {
 void CudaRankGang::break_down(const std::string& why) {
   step_ = Step::kNone;
   abort(why);
-  called_ = nullptr;
-  fail(ErrorKind::kRuntime, "{}", why_refused());
+  const auto called = std::exchange(called_, nullptr);
+  fail(ErrorKind::kRuntime, "{}", called ? text_of_failure(called->task) : why_refused());
 }
 
 void CudaRankGang::connect(const std::string& meeting_point, int rank, int size) {

@@ -127,8 +127,10 @@ bool Processes::exchange(uint64_t number, const Call& call, size_t bytes, const 
 }
 
 void Processes::take_part(uint64_t number, const Call& call) {
-  const char* const stuck = std::getenv("HEADRACE_STAND_IN_NCCL_STUCK");
-  if (stuck && rank_ + 1 == size_ && number == std::strtoull(stuck, nullptr, 10)) {
+  const char* const text = std::getenv("HEADRACE_STAND_IN_NCCL_STUCK");
+  const bool is_stuck = text && number == std::strtoull(text, nullptr, 10);
+  if (is_stuck) std::fprintf(stderr, "stand-in for NCCL: rank %zu waits in a call that one never comes to\n", rank_);
+  if (is_stuck && rank_ + 1 == size_) {
     meeting_->is_stuck = !is_set("HEADRACE_STAND_IN_NCCL_SILENT");
     while (!is_aborted_) std::this_thread::sleep_for(std::chrono::microseconds(100));
     return;

@@ -1,4 +1,4 @@
-"""Ranks with a GPU each, which exchange arrays by NCCL: jobs on what stands in for NVIDIA's libraries (docs/cuda.md)."""
+"""Ranks with a GPU each, which exchange arrays by NCCL: jobs on what stands in for NVIDIA's libraries."""
 
 import signal
 import socket
@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from cuda_stand_in import environment_with_gpus, needs_stand_in
-from test_mpi import PROGRAMS, SECONDS, lines_of, needs_mpi, of_workers, text_of
+from mpi_jobs import PROGRAMS, SECONDS, lines_of, needs_mpi, of_workers, text_of
 
 pytestmark = needs_stand_in
 
@@ -26,7 +26,8 @@ def launch(options, *arguments, environment=None):
 
 def assert_all_as_it_should_be(job, ranks):
     assert job.returncode == 0, text_of(job)
-    assert sorted(lines_of(job)) == of_workers("all as it should be", ranks), text_of(job)
+    said = [line for line in lines_of(job) if " headrace warn: " not in line]
+    assert sorted(said) == of_workers("all as it should be", ranks), text_of(job)
 
 
 @needs_mpi
@@ -45,14 +46,19 @@ def test_workers_with_servers_exchange_arrays_of_gpus():
 
 def test_nccl_is_asked():
     """The calls of the programs above are those of the library: without it, they fail."""
-    job = launch(("-n", "2", "-s", "1"), "own", environment=variables(HEADRACE_STAND_IN_FAIL="ncclAllReduce:1:2"))
+    failing = variables(HEADRACE_STAND_IN_FAIL="ncclAllReduce:1:2")
+    job = launch(("-n", "2", "-s", "1"), "own", environment=failing)
     assert job.returncode != 0
     assert "ncclAllReduce answered unhandled system error" in text_of(job)
 
 
 @pytest.mark.parametrize(
     ("what", "nccl", "text"),
-    [("same", None, "rank 1: it has the same GPU as rank 0"), ("own", "/none.so", "/none.so"), ("own", "none", "")],
+    [
+        ("same", None, "rank 1: it has the same GPU as rank 0"),
+        ("own", "/none.so", "/none.so"),
+        ("own", "none", ""),
+    ],
 )
 def test_ranks_that_nccl_does_not_connect_pass_through_the_host(what, nccl, text):
     chosen = variables(HEADRACE_CUDA_NCCL=nccl) if nccl else variables()
@@ -91,12 +97,13 @@ def test_who_waits_for_the_gpu_of_a_rank_that_dies_is_told():
     try:
         for worker in workers:
             assert worker.stdout.readline() == "first 6.0\n", worker.communicate()
-            assert worker.stdout.readline() == "waits\n", worker.communicate()
+            assert "waits in a call that one never comes to" in worker.stderr.readline(), worker.communicate()
         workers[2].send_signal(signal.SIGKILL)
         for worker in workers[:2]:
             out, err = worker.communicate(timeout=SECONDS)
-            assert "seen by" in out and "was lost" in out, out + err
-            assert "all_reduce of 1000 elements of float32" in out and "kept" in out, out + err
+            assert "seen by" in out and "what connects the ranks has failed: worker" in out, out + err
+            assert "was lost" in out and "all_reduce of 1000 elements of float32" in out, out + err
+            assert "HEADRACE_CUDA_NCCL=none" in out and "kept" in out, out + err
     finally:
         for process in (*workers, *others):
             process.kill()

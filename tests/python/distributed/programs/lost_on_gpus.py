@@ -8,7 +8,6 @@ rank = distributed.rank()
 value = nd.full((1000,), rank + 1, ctx=gpu(rank))
 print("first", distributed.all_reduce(value)[0].asscalar(), flush=True)
 total = distributed.all_reduce(value)
-print("waits", flush=True)
 try:
     total.wait_to_read()
     print("it is a sum", flush=True)
