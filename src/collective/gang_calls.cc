@@ -32,16 +32,24 @@ GangTask task_of(const Work& work, size_t ranks) {
 }  // namespace
 
 void GangCalls::connect(RankGang& gang, const std::string& meeting_point, int rank, int size) {
-  if (gang_) return;
   gang_ = &gang;
   is_connecting_ = true;
   ranks_ = static_cast<size_t>(size);
   try {
     gang.connect(meeting_point, rank, size);
   } catch (const std::exception& error) {
-    is_connecting_ = false;
-    tell_({.what = Event::What::kConnected, .failure = CallFailure{ErrorKind::kRuntime, error.what()}});
+    fail_to_connect(error.what());
   }
+}
+
+void GangCalls::fail_to_connect(const std::string& why) {
+  tell_({.what = Event::What::kConnected, .failure = CallFailure{ErrorKind::kRuntime, why}});
+  give_up(why);
+}
+
+void GangCalls::give_up(const std::string& why) {
+  if (RankGang* const gang = std::exchange(gang_, nullptr)) gang->abort(why);
+  is_connecting_ = false;
 }
 
 void GangCalls::add(std::shared_ptr<Request> request) { waiting_.push_back(std::move(request)); }
@@ -73,10 +81,7 @@ bool GangCalls::advance() {
     if (const std::string why = is_troubled_ ? "" : gang_->trouble(); !why.empty()) break_down(why);
     return has_news;
   } catch (const std::exception& error) {
-    if (std::exchange(is_connecting_, false))
-      tell_({.what = Event::What::kConnected, .failure = CallFailure{ErrorKind::kRuntime, error.what()}});
-    else
-      break_down(error.what());
+    is_connecting_ ? fail_to_connect(error.what()) : break_down(error.what());
     return true;
   }
 }

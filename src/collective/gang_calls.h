@@ -23,8 +23,10 @@ class GangCalls {
   using Complete = std::function<void(Request&, std::optional<CallFailure>)>;
   GangCalls(Tell tell, Complete complete) : tell_(std::move(tell)), complete_(std::move(complete)) {}
 
-  // The first time: begins to connect the accelerator with those of the others.
+  // Once: begins to connect the accelerator with those of the others, which are told whether that succeeds.
   void connect(RankGang& gang, const std::string& meeting_point, int rank, int size);
+  // The ranks have agreed to do without, because of this.
+  void give_up(const std::string& why);
   void add(std::shared_ptr<Request> request);
   // Does what can be done without waiting; whether that was anything.
   bool advance();
@@ -38,6 +40,7 @@ class GangCalls {
   void leave();
 
  private:
+  void fail_to_connect(const std::string& why);
   void begin_next();
   void break_down(const std::string& why);
 

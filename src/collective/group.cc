@@ -399,10 +399,13 @@ void Group::conclude() {
 // What the ranks know of each other's accelerators.
 void Group::follow_gang() {
   const GangAgreement& gang = agreement_->gang();
-  if (gang.state() == GangAgreement::State::kConnecting)
+  const bool is_refused = gang.state() == GangAgreement::State::kRefused && !is_gang_refused_.exchange(true);
+  if (gang.state() == GangAgreement::State::kConnecting && !has_connected_) {
+    has_connected_ = true;
     gang_calls_.connect(*gang_, gang.meeting_point(), rank_, size_);
-  if (gang.state() == GangAgreement::State::kRefused && !is_gang_refused_.exchange(true) && rank_ == 0 && size_ > 1 &&
-      !gang.why_refused().empty())
+  }
+  if (is_refused) gang_calls_.give_up(gang.why_refused());
+  if (is_refused && rank_ == 0 && size_ > 1 && !gang.why_refused().empty())
     log(LogLevel::kWarn, "distributed: arrays of GPUs pass through the memory of the host: {}", gang.why_refused());
   if (agreement_->is_gang_broken()) gang_calls_.abort(agreement_->broken()->text);
 }

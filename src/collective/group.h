@@ -127,6 +127,7 @@ class Group {
   std::unique_ptr<Agreement> agreement_;
   std::unique_ptr<Transfers> transfers_;
   GangCalls gang_calls_;
+  bool has_connected_ = false;  // it has begun to
   size_t ready_ = 0;               // calls that are ready here, and on which nobody has decided
   std::deque<RequestPtr> moving_;  // on which all have decided, as the transfers have them
   bool is_ending_ = false;

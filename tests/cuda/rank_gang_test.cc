@@ -99,6 +99,7 @@ TEST(CudaRankGangs, SumsAreInTheOrderOfTheProgram) {
   if (lacks_gpus()) GTEST_SKIP() << "there are fewer than three GPUs";
   on_groups(kRankCount, [](Group& group) {
     const Device other{DeviceType::kGpu, (group.rank() + 1) % kRankCount};
+    EXPECT_TRUE(is_connected(group));  // or is to be
     for (int step = 0; step < 10; ++step) {
       std::vector<NDArray> sums(4);
       for (size_t i = 0; i < sums.size(); ++i) {
