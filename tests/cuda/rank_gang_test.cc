@@ -215,6 +215,15 @@ TEST(CudaRankGangsDeathTest, ARankThatNeverComesIsNotWaitedForForEver) {
               failure_of_both("remote process exited"));
 }
 
+// Nobody says anything.
+TEST(CudaRankGangsDeathTest, ASumThatTakesTooLongFails) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(sum_of_ranks_until({{"HEADRACE_STAND_IN_NCCL_STUCK", "2"},
+                                  {"HEADRACE_STAND_IN_NCCL_SILENT", "1"},
+                                  {"HEADRACE_CUDA_NCCL_SECONDS", "1"}}),
+              ::testing::ExitedWithCode(0), failure_of_both("is not complete after 1 seconds"));
+}
+
 // Then the host does it.
 void sum_of_ranks_by_host(const char* failure) {
   ::setenv("HEADRACE_STAND_IN_FAIL", failure, 1);

@@ -10,13 +10,14 @@
 #include "backend/cuda/gang_watch.h"
 #include "backend/cuda/nccl_calls.h"
 #include "base/check.h"
+#include "base/config.h"
 
 namespace headrace {
 namespace {
 
-constexpr int kPatienceSeconds = 120;
-
-bool is_over(std::chrono::steady_clock::duration since) { return since > std::chrono::seconds(kPatienceSeconds); }
+bool is_over(std::chrono::steady_clock::duration since) {
+  return since > std::chrono::seconds(config().cuda_nccl_seconds);
+}
 
 bool is_error(NcclResult result) noexcept {
   return result != NcclResult::kSuccess && result != NcclResult::kInProgress;
@@ -144,7 +145,7 @@ bool CudaRankGang::has_happened() {
     const auto since = std::chrono::steady_clock::now() - step_begin_;
     if (is_over(since))
       break_down(fmt::format("{} is not over after {} seconds (HEADRACE_CUDA_NCCL_SECONDS)", step_name_,
-                             kPatienceSeconds));
+                             config().cuda_nccl_seconds));
     return false;
   }
   if (step_ == Step::kCalling) {
@@ -182,7 +183,7 @@ std::string CudaRankGang::trouble(std::chrono::steady_clock::duration oldest) no
   if (is_over(oldest))
     return fmt::format("it is not complete after {} seconds (HEADRACE_CUDA_NCCL_SECONDS): a GPU of another rank has "
                        "not come",
-                       kPatienceSeconds);
+                       config().cuda_nccl_seconds);
   return {};
 }
 
