@@ -117,7 +117,7 @@ if(TARGET test_cuda)
     add_test(NAME cuda.operators COMMAND test_cuda --gtest_brief=1 "--gtest_filter=*OperatorsOnCuda*")
     set_tests_properties(cuda.operators PROPERTIES LABELS fast TIMEOUT 1800)
   endif()
-  add_test(NAME cuda.gangs COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaGangs.*")
+  add_test(NAME cuda.gangs COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaGangs.*:CudaRankGangs*")
   set_tests_properties(cuda.gangs PROPERTIES LABELS slow TIMEOUT 300 ENVIRONMENT "HEADRACE_STAND_IN_GPUS=4")
   set_tests_properties(cuda.without_cudnn PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "HEADRACE_CUDA_DNN=none")
   set_tests_properties(cuda.tf32 PROPERTIES LABELS slow TIMEOUT 900

@@ -229,12 +229,13 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "formula": try_formula,
     "kernels": try_kernels,
     "devices": lambda: run_tests("CudaDevices.*-*AreCounted*:*RunsOut*"),
-    "NCCL": lambda: run_tests("CudaGangs.*"),  # with one GPU: the tests that need no more
+    "NCCL": lambda: run_tests("CudaGangs.*"),  # these two, with one GPU: the tests that need no more
+    "NCCL between ranks": lambda: run_tests("CudaRankGangs.*"),
     "training": try_training,
     "convolutions and recurrent layers": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
     "moves, draws and order": lambda: run_tests(
-        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaGangs*:CudaKernels*:Ways/*"
+        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaGangs*:CudaRankGangs*:CudaKernels*:Ways/*"
     ),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),

@@ -27,7 +27,8 @@ namespace headrace::distributed {
 // all ranks, now or where a result is read, and of all calls after it. Any thread.
 //
 // Exchanges of arrays return at once and are operations of the engine, which overlap with computing; arrays of
-// accelerators pass through host memory. The result lies in new memory on the device of the array. Where the values of
+// accelerators pass through host memory, but those of NVIDIA's GPUs go by NCCL where all ranks have one (docs/cuda.md).
+// The result lies in new memory on the device of the array. Where the values of
 // one rank could not be computed, all ranks have the error. Nothing is recorded: no gradient flows through.
 
 // Raises OSError where a launcher of MPI has started the process and MPI is missing, RuntimeError in a server or
@@ -52,8 +53,8 @@ void barrier();
 bool others_go_on();
 
 // Element by element, over the ranks of each machine in their order, then over the machines: "sum", "mean", "max" or
-// "min". Floats of 16 bits are summed in 32. The bits are the same on all ranks and in every run. Raises ValueError for
-// another name.
+// "min"; NCCL sums in its own order. Floats of 16 bits are summed in 32. The bits are the same on all ranks and in every
+// run. Raises ValueError for another name.
 NDArray all_reduce(const NDArray& array, std::string_view reduction = "sum", std::string_view name = "");
 // The part of all_reduce() that belongs to this rank: as many entries of the first axis as other ranks get.
 NDArray reduce_scatter(const NDArray& array, std::string_view reduction = "sum", std::string_view name = "");

@@ -139,6 +139,9 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_CUDA_NCCL", "",
       "the library that is NCCL; empty: where pip or the system put it; none: GPUs sum by copies from each other"},
      parse_text<&Config::cuda_nccl>},
+    {{"HEADRACE_CUDA_NCCL_SECONDS", "120",
+      "how long GPUs of several processes may take to connect, or for a sum, before it fails"},
+     parse_integer<&Config::cuda_nccl_seconds, 1>},
     {{"MXNET_CUDNN_AUTOTUNE_DEFAULT", "0",
       "1: each new convolution tries which of cuDNN's ways is fastest on the GPU; results may differ in the last "
       "places from one process to the next; 2: the same, among FFTs and Winograd's large tiles, too, which round more"},

@@ -18,7 +18,7 @@ std::string ended_text(const std::optional<CallFailure>& failure) {
 }  // namespace
 
 Agreement::Agreement(int rank, int size)
-    : rank_(rank), size_(size), ended_(static_cast<size_t>(size)), has_joined_(static_cast<size_t>(size)) {}
+    : rank_(rank), size_(size), ended_(static_cast<size_t>(size)), has_joined_(static_cast<size_t>(size)), gang_(size) {}
 
 // --- blocks ----------------------------------------------------------------------------------------------------------
 
@@ -35,6 +35,7 @@ std::vector<std::byte> Agreement::block_of(std::span<const Event> events) const 
     put(event.call);
     writer.put(event.place);
     writer.put(event.urgency);
+    writer.put(static_cast<uint8_t>(event.by_gang));
     writer.put_failure(event.failure);
   }
   return writer.take();
@@ -68,13 +69,15 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
   const uint32_t name = text(), call = text();
   const auto place = reader.number<uint64_t>();
   const auto urgency = reader.number<int>();
+  const bool by_gang = reader.number<uint8_t>() != 0;
   const std::optional<CallFailure> failure = reader.failure();
   has_news_ |= what != What::kStalled;
   if (what == What::kEnded) {
     ended_[static_cast<size_t>(rank)] = failure;
-    for (auto& [number, stream] : streams_) stream.is_changed = true;
-    return;
+    return consider_all();
   }
+  if (what == What::kOffered || what == What::kConnected || what == What::kBroken)
+    return hear_of_gang(rank, {.what = what, .name = texts_[name], .call = texts_[call], .failure = failure});
   if (what == What::kStalled) {
     is_stalled_ = true;
     return;
@@ -95,7 +98,26 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
   Call& ready = calls[place - stream.decided];
   ready.ready = true;
   ready.urgency = urgency;
+  ready.by_gang = by_gang;
   ready.failure = failure;
+}
+
+// What was held back may go out now.
+void Agreement::consider_all() noexcept {
+  for (auto& [number, stream] : streams_) stream.is_changed = true;
+}
+
+void Agreement::hear_of_gang(int rank, const Event& event) {
+  std::optional<std::string> why_not;
+  if (event.failure) why_not = event.failure->text;
+  if (event.what == What::kOffered)
+    gang_.hear_offer(rank, event.name, event.call, why_not);
+  else if (event.what == What::kConnected)
+    gang_.hear_connection(rank, why_not);
+  else
+    is_gang_broken_ = true;
+  if (is_gang_broken_) break_down(fmt::format("rank {}: {}", rank, why_not.value_or("")));
+  consider_all();
 }
 
 // --- conclusions -----------------------------------------------------------------------------------------------------
@@ -148,12 +170,41 @@ Decision Agreement::take(Stream& stream) {
   return made;
 }
 
+// Of a call for which all are ready. None: it is not known yet.
+std::optional<Decision::Way> Agreement::way_of(const Stream& stream) const {
+  using Way = Decision::Way;
+  const auto is_by_gang = [](const std::deque<Call>& calls) { return calls.front().by_gang; };
+  const auto has_failed = [](const std::deque<Call>& calls) { return calls.front().failure.has_value(); };
+  if (std::ranges::any_of(stream.calls, has_failed) || std::ranges::none_of(stream.calls, is_by_gang)) return Way::kHost;
+  if (!std::ranges::all_of(stream.calls, is_by_gang) || gang_.state() == GangAgreement::State::kRefused)
+    return Way::kToHost;
+  if (gang_.state() == GangAgreement::State::kConnected) return Way::kGang;
+  return std::nullopt;
+}
+
+void Agreement::send_to_host(Stream& stream, std::vector<Decision>& decisions) {
+  for (int rank = 0; rank < size_; ++rank) {
+    Call& call = stream.calls[static_cast<size_t>(rank)].front();
+    if (!std::exchange(call.by_gang, false)) continue;
+    call.ready = false;
+    if (rank == rank_)
+      decisions.push_back({.name = stream.name, .call = texts_[call.text], .way = Decision::Way::kToHost});
+  }
+}
+
 void Agreement::decide_stream(Stream& stream, std::vector<Decision>& decisions) {
   const auto is_ready = [](const std::deque<Call>& calls) { return !calls.empty() && calls.front().ready; };
   for (;;) {
     break_if_mismatched(stream);
     if (broken_ || !std::ranges::all_of(stream.calls, is_ready)) break;
+    const std::optional<Decision::Way> way = way_of(stream);
+    if (!way) break;
+    if (*way == Decision::Way::kToHost) {
+      send_to_host(stream, decisions);
+      break;
+    }
     decisions.push_back(take(stream));
+    decisions.back().way = *way;
   }
   if (!broken_) break_if_somebody_has_ended(stream);
 }

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collective/gang_agreement.h"
 #include "headrace/error.hpp"
 
 namespace headrace::collective {
@@ -33,19 +34,30 @@ struct Event {
     kEnded,      // the program makes no calls any more; with a failure: it has failed
     kJoined,     // it has no more data, and waits for the calls of others
     kStalled,    // of rank 0: nothing has happened anywhere for too long
+    // Of the rank's accelerator (gang_agreement.h):
+    kOffered,    // which it is, the name; the call is where all meet, of rank 0. With a failure: it has none
+    kConnected,  // with those of all others; with a failure: it cannot be
+    kBroken,     // calls that it had begun may never be over, for this failure
   };
   What what;
   std::string name = {}, call = {};  // of kAnnounced; `call` says all that ranks have to agree in
   uint64_t place = 0;                // of kReady: how many calls of that name were made before it
   int urgency = 0;                   // of kReady
+  bool by_gang = false;              // of kReady: the values are on the rank's accelerator
   std::optional<CallFailure> failure = {};
 };
 
 // A call that goes out, or fails, on the ranks that had announced it.
 struct Decision {
+  enum class Way : uint8_t {
+    kHost,    // all have their values in the memory of the host
+    kGang,    // all have theirs on accelerators that are connected
+    kToHost,  // this rank is not ready: its values are wanted in the memory of the host, as not all have theirs so
+  };
   std::string name, call;
   int urgency = 0;  // the greatest of all ranks
   std::optional<CallFailure> failure = {};
+  Way way = Way::kHost;
 };
 
 class Agreement {
@@ -71,11 +83,14 @@ class Agreement {
   uint64_t joined() const noexcept { return joined_; }
   // Why no call can succeed any more, on all ranks.
   const std::optional<CallFailure>& broken() const noexcept { return broken_; }
+  const GangAgreement& gang() const noexcept { return gang_; }
+  // Calls that accelerators have begun may never be over.
+  bool is_gang_broken() const noexcept { return is_gang_broken_; }
 
  private:
   struct Call {
     uint32_t text;
-    bool ready = false;
+    bool ready = false, by_gang = false;
     int urgency = 0;
     std::optional<CallFailure> failure = {};
   };
@@ -89,6 +104,10 @@ class Agreement {
   uint32_t number_of(std::string_view text);  // the same on all ranks
   Stream& stream_of(uint32_t name);
   void hear_event(int rank, class BlockReader& reader);
+  void hear_of_gang(int rank, const Event& event);
+  void consider_all() noexcept;
+  std::optional<Decision::Way> way_of(const Stream& stream) const;
+  void send_to_host(Stream& stream, std::vector<Decision>& decisions);
   void decide_stream(Stream& stream, std::vector<Decision>& decisions);
   Decision take(Stream& stream);
   void break_down(std::string text);
@@ -107,6 +126,8 @@ class Agreement {
   uint64_t joined_ = 0;
   bool has_news_ = false, is_stalled_ = false;
   std::optional<CallFailure> broken_;
+  GangAgreement gang_;
+  bool is_gang_broken_ = false;
 };
 
 }  // namespace headrace::collective

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/signals_blocked.h"
+#include "device/registry.h"
 #include "timeline/timeline.h"
 
 namespace headrace::collective {
@@ -39,7 +41,8 @@ void tell(const Request& request, void (*how)(timeline::Label, uint64_t) noexcep
 
 }  // namespace
 
-Group::Group(Open open) : process_(getpid()) {
+Group::Group(Open open)
+    : process_(getpid()), gang_calls_([this](Event event) { untold_.push_back(std::move(event)); }, complete) {
   std::promise<void> opened;
   {
     const SignalsBlocked blocked;
@@ -55,6 +58,28 @@ Group::Group(Open open) : process_(getpid()) {
     thread_.join();
     throw;
   }
+}
+
+// The offer is told before the first call that may need it.
+RankGang* Group::gang_for(Device device) {
+  Backend* const backend = device.is_host() ? nullptr : backend_of(device.type);
+  if (!backend || getpid() != process_) return nullptr;
+  std::lock_guard guard(gang_mutex_);
+  if (!std::exchange(has_offered_, true)) {
+    Event offer{.what = Event::What::kOffered, .failure = CallFailure{}};
+    try {
+      if (RankGang* const gang = backend->rank_gang(device.id)) {
+        offer = {.what = Event::What::kOffered, .name = gang->identity()};
+        if (rank_ == 0) offer.call = gang->make_meeting_point();
+        gang_ = gang;
+      }
+    } catch (const Error& error) {
+      offer.failure = CallFailure{ErrorKind::kRuntime, error.what()};
+    }
+    std::lock_guard events(mutex_);
+    events_.push_back(std::move(offer));
+  }
+  return is_gang_refused_ ? nullptr : gang_.load();
 }
 
 // --- calls -----------------------------------------------------------------------------------------------------------
@@ -75,8 +100,12 @@ RequestPtr Group::announce(std::string name, std::string call) {
 void Group::ready(const RequestPtr& request, Work work, int urgency) {
   tell(*request, timeline::sent);
   std::lock_guard guard(mutex_);
+  events_.push_back({.what = Event::What::kReady,
+                     .name = request->name,
+                     .place = request->place,
+                     .urgency = urgency,
+                     .by_gang = work.by_gang});
   request->work = std::move(work);
-  events_.push_back({.what = Event::What::kReady, .name = request->name, .place = request->place, .urgency = urgency});
   changed_.notify_all();
 }
 
@@ -88,8 +117,14 @@ void Group::fail(const RequestPtr& request, CallFailure failure) {
 }
 
 void Group::wait(const Request& request) {
-  request.is_done.wait(0, std::memory_order_acquire);
+  for (uint32_t seen = 0; (seen = request.stage.load(std::memory_order_acquire)) != Request::kIsOver;)
+    request.stage.wait(seen, std::memory_order_acquire);
   if (request.failure) throw Error(request.failure->kind, request.failure->text);
+}
+
+bool Group::is_wanted_on_host(const Request& request) {
+  request.stage.wait(Request::kWaits, std::memory_order_acquire);
+  return request.stage.load(std::memory_order_acquire) == Request::kIsWantedOnHost;
 }
 
 void Group::run(const std::string& name, std::string call, Work work) {
@@ -153,11 +188,13 @@ void Group::live(const Open& open, std::function<void(std::exception_ptr)> opene
   opened(nullptr);
   try {
     work();
+    gang_calls_.leave();
     leave();
   } catch (...) {
     const std::string why = error_text(std::current_exception());
     const CallFailure failure{ErrorKind::kRuntime, "distributed: what connects the ranks has failed: " + why};
     fail_all(failure);
+    gang_calls_.abort(failure.text);
     wire_->abort(why);
     for (const RequestPtr& request : std::exchange(moving_, {})) complete(*request, failure);
   }
@@ -172,6 +209,7 @@ void Group::work() {
     take_events();
     bool has_moved = agree();
     has_moved |= transfers_->advance();
+    has_moved |= gang_calls_.advance();
     if (is_over()) return;
     if (has_moved)
       idle_since = Clock::now();
@@ -198,25 +236,32 @@ void Group::take_events() {
 void Group::rest(Clock::duration idle) {
   std::unique_lock lock(mutex_);
   const auto has_events = [this] { return !events_.empty(); };
-  if (!cycle_ && transfers_->is_idle()) {
-    if (agreement_->broken() || !waits_for_others())
-      changed_.wait(lock, has_events);
-    else
-      changed_.wait_until(lock, next_cycle_, has_events);
-    return;
-  }
+  if (cycle_ || !transfers_->is_idle() || gang_calls_.is_moving()) return await_news(lock, idle);
+  if (agreement_->broken() || !waits_for_others())
+    changed_.wait(lock, has_events);
+  else
+    changed_.wait_until(lock, next_cycle_, has_events);
+}
+
+// A library that moves bytes does so while it is asked whether it is done, and accelerators tell nobody.
+void Group::await_news(std::unique_lock<std::mutex>& lock, Clock::duration idle) {
+  const auto has_events = [this] { return !events_.empty(); };
   if (tells_news_) {
-    changed_.wait(lock, [&] { return has_wire_news_ || has_events(); });
+    const auto has_news = [&] { return has_wire_news_ || has_events(); };
+    if (gang_calls_.is_busy())
+      changed_.wait_for(lock, std::clamp<Clock::duration>(idle / 8, 20us, 2ms), has_news);
+    else
+      changed_.wait(lock, has_news);
     has_wire_news_ = false;
     return;
   }
-  // A library that moves bytes does so while it is asked whether it is done.
-  if (idle < (transfers_->is_idle() ? 100us : 1000us)) {
+  const bool is_transferring = !transfers_->is_idle() || gang_calls_.is_moving();
+  if (idle < (is_transferring ? 1000us : 100us)) {
     lock.unlock();
     std::this_thread::yield();
     return;
   }
-  const Clock::duration most = transfers_->is_idle() ? Clock::duration(1ms) : Clock::duration(100us);
+  const Clock::duration most = is_transferring ? Clock::duration(100us) : Clock::duration(1ms);
   changed_.wait_for(lock, std::clamp<Clock::duration>(idle / 8, 20us, most), has_events);
 }
 
@@ -234,7 +279,7 @@ bool Group::may_go() {
 }
 
 bool Group::is_over() {
-  if (!is_ending_) return false;
+  if (!is_ending_ || (gang_calls_.is_busy() && !agreement_->broken())) return false;
   if (wire_->outlasts_ranks()) return may_go();
   if (own_failure_ || agreement_->broken()) {
     if (!last_moment_) last_moment_ = Clock::now() + kPatience;
@@ -260,7 +305,7 @@ void Group::leave() {
 
 // --- agreement -------------------------------------------------------------------------------------------------------
 
-bool Group::waits_for_others() const { return ready_ > 0 || is_joining_ || is_ending_; }
+bool Group::waits_for_others() const { return ready_ > 0 || is_joining_ || is_ending_ || gang_calls_.is_busy(); }
 
 bool Group::wants_to_agree() const {
   if (agreement_->broken() || !waits_for_others()) return false;
@@ -341,6 +386,7 @@ bool Group::end_cycle() {
 
 void Group::conclude() {
   const std::vector<Decision> decisions = agreement_->decide();
+  follow_gang();
   for (const Decision& decision : decisions) carry_out(decision);
   if (agreement_->broken()) return fail_all(*agreement_->broken());
   if (is_join_told_) answer_join();
@@ -348,6 +394,20 @@ void Group::conclude() {
   if (agreement_->has_news()) last_news_ = now;
   pace_ = agreement_->has_news() ? Clock::duration() : std::clamp<Clock::duration>(2 * pace_, kLeastPace, kMostPace);
   next_cycle_ = now + pace_;
+}
+
+// What the ranks know of each other's accelerators.
+void Group::follow_gang() {
+  const GangAgreement& gang = agreement_->gang();
+  const bool is_refused = gang.state() == GangAgreement::State::kRefused && !is_gang_refused_.exchange(true);
+  if (gang.state() == GangAgreement::State::kConnecting && !has_connected_) {
+    has_connected_ = true;
+    gang_calls_.connect(*gang_, gang.meeting_point(), rank_, size_);
+  }
+  if (is_refused) gang_calls_.give_up(gang.why_refused());
+  if (is_refused && rank_ == 0 && size_ > 1 && !gang.why_refused().empty())
+    log(LogLevel::kWarn, "distributed: arrays of GPUs pass through the memory of the host: {}", gang.why_refused());
+  if (agreement_->is_gang_broken()) gang_calls_.abort(agreement_->broken()->text);
 }
 
 // The program makes no calls meanwhile, so the others know of all of them.
@@ -363,15 +423,21 @@ void Group::answer_join() {
 
 void Group::carry_out(const Decision& decision) {
   RequestPtr request;
+  const bool stays = decision.way == Decision::Way::kToHost;
   {
     std::lock_guard guard(mutex_);
     const auto place = requests_.find(decision.name);
-    request = std::move(place->second.front());
-    place->second.pop_front();
+    request = place->second.front();
+    if (!stays) place->second.pop_front();
     if (place->second.empty()) requests_.erase(place);
   }
   --ready_;
+  if (stays) {
+    request->stage.store(Request::kIsWantedOnHost, std::memory_order_release);
+    return request->stage.notify_all();
+  }
   if (decision.failure) return complete(*request, decision.failure);
+  if (decision.way == Decision::Way::kGang) return gang_calls_.add(request);
   moving_.push_back(request);
   transfers_->add(request->work, [this] {
     const RequestPtr moved = std::move(moving_.front());
@@ -384,8 +450,8 @@ void Group::complete(Request& request, std::optional<CallFailure> failure) {
   const timeline::Span span("call is over");
   tell(request, timeline::received);
   request.failure = std::move(failure);
-  request.is_done.store(1, std::memory_order_release);
-  request.is_done.notify_all();
+  request.stage.store(Request::kIsOver, std::memory_order_release);
+  request.stage.notify_all();
 }
 
 void Group::fail_all(const CallFailure& failure) {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "collective/agreement.h"
+#include "collective/gang_calls.h"
 #include "collective/transfers.h"
 
 namespace headrace::collective {
@@ -24,8 +25,10 @@ struct Request {
   const std::string name;
   const uint64_t place;  // among the calls of that name
   Work work = {};        // of a call that is ready
-  std::atomic<uint32_t> is_done{0};
-  std::optional<CallFailure> failure = {};  // before is_done is set
+  enum Stage : uint32_t { kWaits, kIsWantedOnHost, kIsOver };
+  std::atomic<uint32_t> stage{kWaits};
+  std::optional<CallFailure> failure = {};  // these two: before it is over
+  RankGang::CallPtr gang_call = nullptr;    // of what the accelerator does; null: the host did it
 };
 using RequestPtr = std::shared_ptr<Request>;
 
@@ -44,6 +47,10 @@ class Group {
   // 0, 1, 2 ...: programs make what needs names of its own in one order on all ranks.
   int take_number() noexcept { return numbers_++; }
 
+  // What may carry out calls with an array of the device, if all ranks have such a one: the accelerator of the first such
+  // array on this rank. Null: it passes through the memory of the host. Any thread.
+  RankGang* gang_for(Device device);
+
   // Says that this rank makes a call. `call` is what all ranks have to agree in. Calls with an empty name are made in
   // one order on all ranks. Who has announced one says later that it is ready, or has failed. Raises RuntimeError where
   // no call can succeed any more, and in a process that was forked from that of the group.
@@ -52,6 +59,9 @@ class Group {
   void fail(const RequestPtr& request, CallFailure failure);
   // Until the call is over. Raises its error.
   void wait(const Request& request);
+  // For a call whose values are on the accelerator: until it is over, or until they are wanted in the memory of the host,
+  // for which ready() has to be called again: true.
+  bool is_wanted_on_host(const Request& request);
   // All of it, for a call whose values are there.
   void run(const std::string& name, std::string call, Work work);
 
@@ -80,8 +90,10 @@ class Group {
   bool end_cycle();
   void conclude();
   void answer_join();
+  void follow_gang();
   void carry_out(const Decision& decision);
   static void complete(Request& request, std::optional<CallFailure> failure);
+  void await_news(std::unique_lock<std::mutex>& lock, Clock::duration idle);
   void fail_all(const CallFailure& failure);
   void rest(Clock::duration idle);
   void leave();
@@ -92,6 +104,11 @@ class Group {
   int rank_ = 0, size_ = 1;  // after the constructor nobody changes these
   std::optional<Machines> machines_;
   std::atomic<int> numbers_{0};
+
+  std::mutex gang_mutex_;  // before mutex_
+  bool has_offered_ = false;                  // guarded by gang_mutex_
+  std::atomic<RankGang*> gang_{nullptr};      // set under gang_mutex_; null: this rank has none
+  std::atomic<bool> is_gang_refused_{false};  // by all ranks
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -109,6 +126,8 @@ class Group {
   bool tells_news_ = false;  // the wire does
   std::unique_ptr<Agreement> agreement_;
   std::unique_ptr<Transfers> transfers_;
+  GangCalls gang_calls_;
+  bool has_connected_ = false;  // it has begun to
   size_t ready_ = 0;               // calls that are ready here, and on which nobody has decided
   std::deque<RequestPtr> moving_;  // on which all have decided, as the transfers have them
   bool is_ending_ = false;

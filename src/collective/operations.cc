@@ -1,10 +1,13 @@
 #include "collective/operations.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
+#include "collective/gang_exchange.h"
+#include "collective/lost_values.h"
 #include "engine/runtime.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
@@ -27,25 +30,13 @@ NDArray on_host(const NDArray& value) {
 
 NDArray back(const NDArray& result, Device device) { return device.is_host() ? result : copied_to(result, device); }
 
-CallFailure failure_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& known) {
-    return {known.kind(), known.what()};
-  } catch (const std::exception& other) {
-    return {ErrorKind::kRuntime, other.what()};
-  }
-}
-
 // A call on its way through the engine.
 struct Exchange {
   Exchange(Group& of, RequestPtr call, NDArray given, NDArray result, Work what)
       : group(of), request(std::move(call)), input(std::move(given)), output(std::move(result)), work(what) {}
   // Where the values could not be computed the first task is never run: the others are told.
   ~Exchange() {
-    if (is_told) return;
-    const std::exception_ptr error = input.view()->storage()->var().error();
-    group.fail(request, error ? failure_of(error) : CallFailure{ErrorKind::kRuntime, "its values were never computed"});
+    if (!is_told) fail_without(input, group, request);
   }
 
   static std::byte* data_of(const NDArray& array) {
@@ -100,6 +91,17 @@ NDArray exchanged(Group& group, const std::string& name, std::string call, const
   return output;
 }
 
+// What libraries of accelerators have: sums. Which of two nans is the greater one they do not say.
+RankGang* gang_for_fold(Group& group, Fold fold, const NDArray& value) {
+  return fold == Fold::kSum ? gang_of(group, value, partial_dtype(fold, value.dtype())) : nullptr;
+}
+
+// The entries of this rank, where all ranks have as many.
+NDArray part_of_rank(const Group& group, const NDArray& block, const Shape& shape) {
+  const int64_t elements = block.size() / group.size();
+  return view_of(block, {shape, contiguous_strides(shape), group.rank() * elements});
+}
+
 void check_root(const char* operation, const Group& group, int root) {
   check(root >= 0 && root < group.size(), ErrorKind::kValue, "{}: root {} is no rank; they are 0 to {}", operation,
         root, group.size() - 1);
@@ -115,8 +117,13 @@ void check_size(const char* operation, size_t bytes) {
 }  // namespace
 
 NDArray all_reduce(Group& group, const std::string& name, Fold fold, const NDArray& value) {
-  const NDArray input = on_host(value), output = NDArray::empty(value.shape(), value.dtype());
   std::string call = call_text("all_reduce", name, value, fmt::format(", {}", fold_name(fold)));
+  if (RankGang* const gang = gang_for_fold(group, fold, value)) {
+    const NDArray block = block_of(*gang, value, partial_dtype(fold, value.dtype()));
+    exchange_block(group, *gang, name, std::move(call), block, value.dtype(), {.what = Work::What::kFold, .fold = fold});
+    return from_block(block, value.dtype(), value.device());
+  }
+  const NDArray input = on_host(value), output = NDArray::empty(value.shape(), value.dtype());
   return back(exchanged(group, name, std::move(call), input, output, {.what = Work::What::kFold, .fold = fold}),
               value.device());
 }
@@ -128,17 +135,30 @@ NDArray reduce_scatter(Group& group, const std::string& name, Fold fold, const N
         to_string(value.shape()));
   check_size("reduce_scatter", static_cast<size_t>(value.size()) * item_size(value.dtype()));
   part[0] /= group.size();
-  const NDArray input = on_host(value), output = NDArray::empty(part, value.dtype());
   std::string call = call_text("reduce_scatter", name, value, fmt::format(", {}", fold_name(fold)));
+  if (RankGang* const gang = gang_for_fold(group, fold, value)) {
+    const NDArray block = block_of(*gang, value, partial_dtype(fold, value.dtype()));
+    exchange_block(group, *gang, name, std::move(call), block, value.dtype(),
+                   {.what = Work::What::kFoldParts, .fold = fold});
+    const NDArray own = part_of_rank(group, block, part);
+    return from_block(copied_to(own, own.device()), value.dtype(), value.device());
+  }
+  const NDArray input = on_host(value), output = NDArray::empty(part, value.dtype());
   return back(exchanged(group, name, std::move(call), input, output, {.what = Work::What::kFoldParts, .fold = fold}),
               value.device());
 }
 
 NDArray broadcast(Group& group, const std::string& name, const NDArray& value, int root) {
   check_root("broadcast", group, root);
+  std::string call = call_text("broadcast", name, value, fmt::format(", root {}", root));
+  if (RankGang* const gang = gang_of(group, value, DType::kUint8)) {
+    const NDArray block = block_of(*gang, value, value.dtype());
+    exchange_block(group, *gang, name, std::move(call), block, value.dtype(),
+                   {.what = Work::What::kBroadcast, .root = root});
+    return from_block(block, value.dtype(), value.device());
+  }
   // A copy is written and read: what comes takes its place.
   const NDArray output = copied_to(on_host(value), {});
-  std::string call = call_text("broadcast", name, value, fmt::format(", root {}", root));
   return back(exchanged(group, name, std::move(call), output, output, {.what = Work::What::kBroadcast, .root = root}),
               value.device());
 }
@@ -164,6 +184,14 @@ NDArray all_gather(Group& group, const std::string& name, const NDArray& value) 
   for (const int64_t count : counts) sizes.push_back(static_cast<size_t>(count) * entry);
   check_size("all_gather", std::accumulate(sizes.begin(), sizes.end(), size_t{0}));
   shape[0] = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  const bool is_even = std::ranges::all_of(counts, [&](int64_t count) { return count == own; });
+  if (RankGang* const gang = is_even ? gang_of(group, value, DType::kUint8) : nullptr) {
+    const NDArray block = NDArray::empty(shape, value.dtype(), gang->device());
+    copy_into(part_of_rank(group, block, value.shape()), value.detach());
+    exchange_block(group, *gang, name, call, block, value.dtype(),
+                   {.what = Work::What::kGather, .sizes = std::move(sizes)});
+    return from_block(block, value.dtype(), value.device());
+  }
   const NDArray input = on_host(value), output = NDArray::empty(shape, value.dtype());
   return back(exchanged(group, name, call, input, output, {.what = Work::What::kGather, .sizes = std::move(sizes)}),
               value.device());

@@ -31,6 +31,7 @@ struct Work {
   std::byte* output = nullptr;
   std::vector<size_t> sizes = {};
   int root = 0;
+  bool by_gang = false;  // `output`, which is the input, too, is memory of this rank's accelerator
 };
 
 class Transfers {

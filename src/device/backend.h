@@ -14,6 +14,8 @@
 
 namespace headrace {
 
+class RankGang;  // device/rank_gang.h
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -36,6 +38,9 @@ class Backend {
   // Such devices, by ascending numbers, as one; null: there is no library that makes them one, which is said. Lives as
   // long as the process. Any thread.
   virtual Gang* gang(std::span<const int> /*ids*/) { return nullptr; }
+  // Such a device as one of those of several processes, for one group of these; lives as long as the process. Null: there
+  // is no library for that, or nobody wants it. Raises Error(kRuntime) where there should be one. Any thread.
+  virtual RankGang* rank_gang(int /*id*/) { return nullptr; }
   // What links the devices with each other and the host; null: it is not known.
   virtual std::shared_ptr<const Topology> topology() { return nullptr; }
   // Somebody who is to hear of every push and every wait; null: nobody.

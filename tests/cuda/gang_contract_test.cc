@@ -139,5 +139,101 @@ TEST_F(CudaGangsContractDeathTest, ADeviceHasOneStreamForAllCommunicators) {
   EXPECT_DEATH(sum_on_other_streams(), "collectives of two communicators on different streams of a device");
 }
 
+// Two GPUs of which each is a rank, in one process.
+struct NcclRanks {
+  explicit NcclRanks(bool awaits = true) {
+    NcclId id{};
+    library.get_unique_id(&id);
+    for (int rank = 0; rank < 2; ++rank) join(id, rank, rank);
+    while (awaits && !(is_over(0) && is_over(1))) std::this_thread::yield();
+  }
+  void join(const NcclId& id, int rank, int device) {
+    const std::lock_guard guard(gang_lock());
+    CudaDevice& of = cuda_backend().device(device);
+    const OwnContextScope scope(of);
+    NcclConfig options;
+    options.blocking = 0;
+    EXPECT_EQ(library.comm_init_rank_config(&comms[static_cast<size_t>(rank)], 2, id, rank, &options),
+              NcclResult::kInProgress);
+    streams[static_cast<size_t>(rank)] = of.gang_stream();
+  }
+  bool is_over(size_t rank) {
+    NcclResult error = NcclResult::kInProgress;
+    library.comm_get_async_error(comms[rank], &error);
+    return error == NcclResult::kSuccess;
+  }
+  void sum(size_t rank, size_t elements) {
+    library.all_reduce(blocks[rank], blocks[rank], elements, NcclType::kFloat32, NcclFold::kSum, comms[rank],
+                       streams[rank]);
+  }
+
+  const NcclLibrary& library = *nccl_library();
+  std::array<NcclComm, 2> comms{};
+  std::array<CUstream, 2> streams{};
+  const std::array<void*, 2> blocks{allocator_of(kGpu0).allocate(kContractElements * sizeof(float)),
+                                    allocator_of(kGpu1).allocate(kContractElements * sizeof(float))};
+};
+
+class CudaRankGangsContractDeathTest : public CudaGangsContractDeathTest {};
+
+TEST_F(CudaRankGangsContractDeathTest, RanksAgree) {
+  EXPECT_DEATH(
+      {
+        NcclRanks ranks;
+        ranks.sum(0, kContractElements);
+        ranks.sum(1, kContractElements - 1);
+        await_the_end();
+      },
+      "ncclAllReduce of [0-9]+ elements.*but ncclAllReduce of [0-9]+");
+  EXPECT_DEATH(
+      {
+        NcclRanks ranks;
+        ranks.sum(0, kContractElements);
+        ranks.library.broadcast(ranks.blocks[1], ranks.blocks[1], kContractElements, NcclType::kFloat32, 0,
+                                ranks.comms[1], ranks.streams[1]);
+        await_the_end();
+      },
+      "but ncclAllReduce of|but ncclBroadcast of");
+}
+
+TEST_F(CudaRankGangsContractDeathTest, OneThingComesAfterTheOther) {
+  EXPECT_DEATH(NcclRanks(false).sum(0, kContractElements), "ncclAllReduce before what was asked for last is over");
+  EXPECT_DEATH(
+      {
+        NcclRanks ranks;
+        ranks.sum(0, kContractElements);
+        ranks.sum(0, kContractElements);
+      },
+      "ncclAllReduce before what was asked for last is over");
+}
+
+TEST_F(CudaRankGangsContractDeathTest, AMeetingIsOfEachRankOnce) {
+  EXPECT_DEATH(
+      {
+        NcclId id{};
+        nccl_library()->get_unique_id(&id);
+        NcclRanks ranks;
+        ranks.join(id, 0, 0);
+        ranks.join(id, 0, 1);
+      },
+      "ncclCommInitRankConfig of rank 0, which is there");
+}
+
+TEST_F(CudaRankGangsContractDeathTest, MemoryStaysUntilTheSumIsOver) {
+  EXPECT_DEATH(
+      {
+        NcclRanks ranks;
+        CudaDevice& device = cuda_backend().device(0);
+        const ContextScope scope(device);
+        CUdeviceptr block = 0;
+        device.driver().mem_alloc(&block, kContractElements * sizeof(float));
+        void* const there = reinterpret_cast<void*>(block);
+        ranks.library.all_reduce(there, there, kContractElements, NcclType::kFloat32, NcclFold::kSum, ranks.comms[0],
+                                 ranks.streams[0]);
+        device.driver().mem_free(block);
+      },
+      "cuMemFree of memory that queued work still uses");
+}
+
 }  // namespace
 }  // namespace headrace

@@ -15,10 +15,10 @@ needs_stand_in = pytest.mark.skipif(
 )
 
 
-def run(program, tmp_path, **variables):
-    """Runs the text `program` in a process of its own with two GPUs, in the folder `tmp_path`."""
+def environment_with_gpus(**variables):
+    """That of a process that has the GPUs: two, unless `variables` say otherwise."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("HEADRACE_SIM_")}
-    environment = {
+    return {
         **inherited,
         "HEADRACE_CUDA": "1",
         "HEADRACE_CUDA_DRIVER": str(STAND_IN),
@@ -29,9 +29,13 @@ def run(program, tmp_path, **variables):
         "HEADRACE_LOG": "error",
         **variables,
     }
+
+
+def run(program, tmp_path, **variables):
+    """Runs the text `program` in a process of its own with two GPUs, in the folder `tmp_path`."""
     return subprocess.run(
         [sys.executable, "-c", program],
-        env=environment,
+        env=environment_with_gpus(**variables),
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backend/cuda/dnn.h"
+#include "backend/cuda/gang_lock.h"
 #include "backend/cuda/gang_watch.h"
 #include "backend/cuda/pinned_memory.h"
 #include "base/check.h"
@@ -11,6 +12,9 @@
 
 namespace headrace {
 namespace {
+
+constexpr const char* kHowToGetNccl =
+    "Install NVIDIA's NCCL (pip install nvidia-nccl-cu13), or say that it is not wanted (HEADRACE_CUDA_NCCL=none).";
 
 int count_devices() {
   const CudaDriver* const driver = cuda_driver();
@@ -27,8 +31,15 @@ class PinnedBackend final : public Backend {
     return cuda_backend().device_count() > 0 ? std::numeric_limits<int>::max() : 0;
   }
   std::exception_ptr refusal() const noexcept override { return cuda_backend().refusal(); }
-  void before_fork() noexcept override { pinned_memory_lock().lock(); }
-  void after_fork(bool) noexcept override { pinned_memory_lock().unlock(); }
+  // Behind CudaBackend, and so behind all locks that gang_lock() is taken behind.
+  void before_fork() noexcept override {
+    pinned_memory_lock().lock();
+    gang_lock().lock();
+  }
+  void after_fork(bool) noexcept override {
+    gang_lock().unlock();
+    pinned_memory_lock().unlock();
+  }
   Allocator* allocator(int id) noexcept override { return id >= 0 && device_count() > 0 ? &pinned_memory() : nullptr; }
 };
 
@@ -118,9 +129,7 @@ Gang* CudaBackend::gang(std::span<const int> ids) {
   if (!library) {
     if (!why_no_nccl().empty())
       log(LogLevel::kWarn,
-          "cuda: GPUs exchange arrays by copies: {}. Install NVIDIA's NCCL (pip install nvidia-nccl-cu13), or say that "
-          "it is not wanted (HEADRACE_CUDA_NCCL=none).",
-          why_no_nccl());
+          "cuda: GPUs exchange arrays by copies: {}. {}", why_no_nccl(), kHowToGetNccl);
     return nullptr;
   }
   std::vector<CudaDevice*> devices;
@@ -133,6 +142,14 @@ Gang* CudaBackend::gang(std::span<const int> ids) {
   return place->second.get();
 }
 
+RankGang* CudaBackend::rank_gang(int id) {
+  const NcclLibrary* const library = nccl_library();
+  check(library || why_no_nccl().empty(), ErrorKind::kRuntime, "{}. {}", why_no_nccl(), kHowToGetNccl);
+  if (!library) return nullptr;
+  const std::lock_guard guard(gangs_mutex_);
+  return rank_gangs_.emplace_back(std::make_unique<CudaRankGang>(*library, device(id))).get();
+}
+
 void CudaBackend::end_threads() noexcept { gang_watch().end_thread(); }
 
 template <class Visit>
@@ -141,7 +158,6 @@ void CudaBackend::visit_devices(const Visit& visit) noexcept {
     if (CudaDevice* const device = place.load(std::memory_order_acquire)) visit(*device);
 }
 
-// Who holds gang_lock() holds one of these, too, or launches, which nobody does now.
 void CudaBackend::before_fork() noexcept {
   gangs_mutex_.lock();
   mutex_.lock();

@@ -10,6 +10,7 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_gang.h"
+#include "backend/cuda/cuda_rank_gang.h"
 #include "device/backend.h"
 
 namespace headrace {
@@ -26,6 +27,7 @@ class CudaBackend final : public Backend {
   void await_everybody(int id) noexcept override;
   std::vector<std::string> features() override;
   Gang* gang(std::span<const int> ids) override;
+  RankGang* rank_gang(int id) override;
   void end_threads() noexcept override;
   void before_fork() noexcept override;
   void after_fork(bool in_child) noexcept override;
@@ -42,6 +44,7 @@ class CudaBackend final : public Backend {
   std::mutex gangs_mutex_;
   // By the numbers of their devices; null: NCCL does not connect these, which was said. Guarded by gangs_mutex_.
   std::map<std::vector<int>, std::unique_ptr<CudaGang>> gangs_;
+  std::vector<std::unique_ptr<CudaRankGang>> rank_gangs_;  // guarded by gangs_mutex_
   std::mutex mutex_;
   std::array<std::atomic<CudaDevice*>, Accelerator::kMost> devices_{};  // made when first asked for; never destroyed
   std::atomic<bool> is_refused_{false};                                 // set once, in a child that fork() has made

@@ -59,6 +59,9 @@ CudaDevice::CudaDevice(const CudaDriver& driver, int id)
                   to_string(device()));
   check(driver.device_primary_ctx_retain(&context_, handle_), "cuDevicePrimaryCtxRetain");
   total_bytes_ = static_cast<int64_t>(total);
+  CUuuid identity{};
+  check(driver.device_get_uuid(&identity, handle_), "cuDeviceGetUuid");
+  for (const char byte : identity.bytes) identity_ += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   for (int index = 0; index < kOwnStreams; ++index)
     streams_.push_back(std::make_unique<CudaStream>(*this, static_cast<StreamRole>(index), index, std::nullopt));
   for (int peer = 0; peer < kMost; ++peer)
@@ -115,13 +118,16 @@ void CudaDevice::notify() noexcept {
 
 std::exception_ptr CudaDevice::lost() const noexcept {
   if (!is_lost_.load(std::memory_order_acquire)) return nullptr;
+  return std::make_exception_ptr(Error(ErrorKind::kRuntime, why_lost()));
+}
+
+std::string CudaDevice::why_lost() const {
+  if (!is_lost_.load(std::memory_order_acquire)) return {};
   const std::lock_guard guard(mutex_);
-  return std::make_exception_ptr(Error(
-      ErrorKind::kRuntime,
-      fmt::format(
-          "{}: {}. The device is lost to this process, and what was on it; what failed came before. Arrays of the host "
-          "are as they were: save them, and start the process anew.",
-          to_string(device()), why_lost_)));
+  return fmt::format(
+      "{}: {}. The device is lost to this process, and what was on it; what failed came before. Arrays of the host "
+      "are as they were: save them, and start the process anew.",
+      to_string(device()), why_lost_);
 }
 
 void CudaDevice::note(CUresult result, const char* call) noexcept {

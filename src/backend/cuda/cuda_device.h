@@ -32,12 +32,16 @@ class CudaDevice final : public Accelerator {
   void await_progress(uint32_t seen) noexcept override;
   void notify() noexcept override;
   std::exception_ptr lost() const noexcept override;
+  // What that says; empty: the device works.
+  std::string why_lost() const;
 
   const CudaDriver& driver() const noexcept { return driver_; }
   CUcontext context() const noexcept { return context_; }
   // Ten times the major number and the minor one, as in sm_90.
   int compute_capability() const noexcept { return compute_capability_; }
   int processors() const noexcept { return processors_; }
+  // The same in all processes, and of no other device of any machine.
+  const std::string& identity() const noexcept { return identity_; }
   CudaAllocator& allocator() noexcept { return allocator_; }
   void lock_for_fork() noexcept;
   void unlock_after_fork() noexcept;
@@ -63,6 +67,7 @@ class CudaDevice final : public Accelerator {
   CUcontext context_ = nullptr;
   int compute_capability_ = 0, processors_ = 0;
   int64_t total_bytes_ = 0;
+  std::string identity_;
   CudaAllocator allocator_;
   std::vector<std::unique_ptr<CudaStream>> streams_;
   CUstream gang_stream_ = nullptr;  // guarded by gang_lock(); null: not needed yet

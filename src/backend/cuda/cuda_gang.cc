@@ -6,6 +6,7 @@
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/gang_lock.h"
 #include "backend/cuda/gang_watch.h"
+#include "backend/cuda/nccl_calls.h"
 #include "base/check.h"
 
 namespace headrace {
@@ -15,44 +16,6 @@ std::string names_of_devices(const std::vector<CudaDevice*>& devices) {
   std::vector<std::string> names;
   for (const CudaDevice* const device : devices) names.push_back(to_string(device->device()));
   return fmt::format("{}", fmt::join(names, ", "));
-}
-
-std::string error_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& known) {
-    return known.what();
-  }
-}
-
-// In place, for one device.
-struct NcclCall {
-  const char *operation, *name;
-  NcclResult (*put)(const NcclLibrary& library, const GangTask& task, void* block, NcclComm comm, CUstream stream);
-};
-
-NcclCall call_of(GangTask::What what) noexcept {
-  switch (what) {
-    case GangTask::What::kAllReduce:
-      break;
-    case GangTask::What::kReduce:
-      return {"reduce", "ncclReduce",
-              [](const NcclLibrary& library, const GangTask& task, void* block, NcclComm comm, CUstream stream) {
-                return library.reduce(block, block, task.elements, *nccl_type_of(task.dtype), NcclFold::kSum,
-                                      static_cast<int>(task.root), comm, stream);
-              }};
-    case GangTask::What::kBroadcast:
-      return {"broadcast", "ncclBroadcast",
-              [](const NcclLibrary& library, const GangTask& task, void* block, NcclComm comm, CUstream stream) {
-                return library.broadcast(block, block, task.elements, *nccl_type_of(task.dtype),
-                                         static_cast<int>(task.root), comm, stream);
-              }};
-  }
-  return {"all_reduce", "ncclAllReduce",
-          [](const NcclLibrary& library, const GangTask& task, void* block, NcclComm comm, CUstream stream) {
-            return library.all_reduce(block, block, task.elements, *nccl_type_of(task.dtype), NcclFold::kSum, comm,
-                                      stream);
-          }};
 }
 
 }  // namespace
@@ -92,7 +55,7 @@ void CudaGang::put(const GangTask& task, std::span<void* const> blocks) {
   std::shared_ptr<const GangWatch::Flight> flight = gang_watch().begin(*this, *current_work(), task);
   const std::lock_guard guard(gang_lock());
   std::string failure;
-  if (!is_refusing_.load(std::memory_order_acquire)) {
+  if (!is_refusing()) {
     begin_behind(stream);
     failure = call_all(task, blocks);
     if (!failure.empty()) {
@@ -101,7 +64,7 @@ void CudaGang::put(const GangTask& task, std::span<void* const> blocks) {
     }
     end_before(stream);
   }
-  if (is_refusing_.load(std::memory_order_acquire)) {
+  if (is_refusing()) {
     flight = nullptr;  // whose failure is this one
     fail(ErrorKind::kRuntime, "{}", text_of_failure(task));
   }
@@ -133,7 +96,7 @@ void CudaGang::end_before(CUstream stream) {
 
 // Of the first call that fails; empty: none did.
 std::string CudaGang::call_all(const GangTask& task, std::span<void* const> blocks) {
-  const NcclCall call = call_of(task.what);
+  const NcclCall call = nccl_call_of(task.what);
   const OwnContextScope scope(*members_[0].device);
   std::string failure;
   const auto note = [&](const char* name, NcclResult result) {
@@ -142,14 +105,14 @@ std::string CudaGang::call_all(const GangTask& task, std::span<void* const> bloc
   note("ncclGroupStart", library_.group_start());
   if (!failure.empty()) return failure;
   for (size_t i = 0; i < members_.size() && failure.empty(); ++i)
-    note(call.name, call.put(library_, task, blocks[i], members_[i].comm, members_[i].stream));
+    note(call.name, call.put(library_, task, blocks[i], i, members_[i].comm, members_[i].stream));
   note("ncclGroupEnd", library_.group_end());
   return failure;
 }
 
-std::string CudaGang::trouble() noexcept {
+std::string CudaGang::trouble(std::chrono::steady_clock::duration) noexcept {
   for (const Member& member : members_)
-    if (const std::exception_ptr why = member.device->lost()) return error_of(why);
+    if (const std::string why = member.device->why_lost(); !why.empty()) return why;
   const std::lock_guard guard(aborting_);
   if (is_aborted_) return {};
   for (const Member& member : members_) {
@@ -162,12 +125,6 @@ std::string CudaGang::trouble() noexcept {
   return {};
 }
 
-void CudaGang::refuse(const std::string& why) noexcept {
-  const std::lock_guard guard(mutex_);
-  if (why_refused_.empty()) why_refused_ = why;
-  is_refusing_.store(true, std::memory_order_release);
-}
-
 void CudaGang::abort() noexcept {
   const std::lock_guard guard(aborting_);
   if (is_aborted_) return;
@@ -176,11 +133,10 @@ void CudaGang::abort() noexcept {
 }
 
 std::string CudaGang::text_of_failure(const GangTask& task) const {
-  const std::lock_guard guard(mutex_);
   return fmt::format(
       "{} of {} elements of {} over {}: {}. These GPUs do nothing by NCCL in this process any more: start it anew, "
       "with HEADRACE_CUDA_NCCL=none to have them exchange arrays by copies.",
-      call_of(task.what).operation, task.elements, dtype_name(task.dtype), names_, why_refused_);
+      nccl_call_of(task.what).operation, task.elements, dtype_name(task.dtype), names_, why_refused());
 }
 
 }  // namespace headrace

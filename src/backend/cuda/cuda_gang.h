@@ -3,7 +3,6 @@
 // it goes on when the work of all devices is complete.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -12,11 +11,12 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/nccl_library.h"
+#include "backend/cuda/watched_gang.h"
 #include "device/gang.h"
 
 namespace headrace {
 
-class CudaGang final : public Gang {
+class CudaGang final : public Gang, public WatchedGang {
  public:
   // Raises Error(kRuntime) where NCCL does not connect them.
   CudaGang(const NcclLibrary& library, std::vector<CudaDevice*> devices);
@@ -25,14 +25,9 @@ class CudaGang final : public Gang {
   Stream& stream() noexcept override;
   void put(const GangTask& task, std::span<void* const> blocks) override;
 
-  // What has happened to a device or to NCCL, after which work may never be complete; empty: nothing. Any thread.
-  std::string trouble() noexcept;
-  // No work is taken from now on, because of this. The first reason stays. Any thread.
-  void refuse(const std::string& why) noexcept;
-  // Of a task that failed, after refuse(). Any thread.
-  std::string text_of_failure(const GangTask& task) const;
-  // Ends what the devices do for each other, wherever they wait; after refuse(). Any thread that holds gang_lock().
-  void abort() noexcept;
+  std::string trouble(std::chrono::steady_clock::duration oldest) noexcept override;
+  std::string text_of_failure(const GangTask& task) const override;
+  void abort() noexcept override;
 
  private:
   struct Member {
@@ -50,9 +45,6 @@ class CudaGang final : public Gang {
   std::vector<Member> members_;
   std::string names_;
   CUevent begin_ = nullptr;  // of the first device
-  std::atomic<bool> is_refusing_{false};
-  mutable std::mutex mutex_;
-  std::string why_refused_;  // guarded by mutex_
   std::mutex aborting_;
   bool is_aborted_ = false;  // guarded by aborting_: the communicators are gone
 };

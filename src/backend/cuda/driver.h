@@ -22,6 +22,7 @@ struct CudaDriver {
   decltype(&cuDeviceGet) device_get;
   decltype(&cuDeviceGetAttribute) device_get_attribute;
   decltype(&cuDeviceTotalMem) device_total_mem;
+  decltype(&cuDeviceGetUuid) device_get_uuid;
   decltype(&cuDeviceCanAccessPeer) device_can_access_peer;
   decltype(&cuDevicePrimaryCtxRetain) device_primary_ctx_retain;
   decltype(&cuCtxPushCurrent) ctx_push_current;

@@ -30,9 +30,9 @@ class GangWatch::Seat final : public Flight {
   const Entries::iterator entry_;
 };
 
-std::shared_ptr<const GangWatch::Flight> GangWatch::begin(CudaGang& gang, Work& work, const GangTask& task) {
+std::shared_ptr<const GangWatch::Flight> GangWatch::begin(WatchedGang& gang, Work& work, const GangTask& task) {
   const std::lock_guard guard(mutex_);
-  entries_.push_front({&gang, &work, task});
+  entries_.push_front({&gang, &work, task, std::chrono::steady_clock::now()});
   if (!thread_.joinable()) {
     const SignalsBlocked blocked;
     thread_ = std::thread([this] { watch(); });
@@ -67,26 +67,42 @@ void GangWatch::watch() noexcept {
   }
 }
 
-// The gang refuses before its work fails: what is launched meanwhile is in the list, or is refused. Work in the list
-// has not been retired, so that it can be failed.
-void GangWatch::look(std::unique_lock<std::mutex>& guard) noexcept {
-  std::vector<CudaGang*> broken;
-  for (const Entry& entry : entries_) {
-    if (std::ranges::find(broken, entry.gang) != broken.end()) continue;
-    const std::string trouble = entry.gang->trouble();
-    if (trouble.empty()) continue;
-    entry.gang->refuse(trouble);
-    broken.push_back(entry.gang);
-  }
+void GangWatch::fail_works_of(const WatchedGang& gang) noexcept {
   for (const Entry& entry : entries_)
-    if (std::ranges::find(broken, entry.gang) != broken.end())
-      entry.work->fail(std::make_exception_ptr(Error(ErrorKind::kRuntime, entry.gang->text_of_failure(entry.task))));
+    if (entry.gang == &gang)
+      entry.work->fail(std::make_exception_ptr(Error(ErrorKind::kRuntime, gang.text_of_failure(entry.task))));
+}
+
+// The gang refuses before its work fails: what is launched meanwhile is in the list, or is refused. Work in the list
+// has not been retired, so that it can be failed. Older entries come last.
+void GangWatch::look(std::unique_lock<std::mutex>& guard) noexcept {
+  const auto now = std::chrono::steady_clock::now();
+  std::vector<WatchedGang*> seen, broken;
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if (std::ranges::find(seen, entry->gang) != seen.end()) continue;
+    seen.push_back(entry->gang);
+    const std::string trouble = entry->gang->trouble(now - entry->since);
+    if (trouble.empty()) continue;
+    entry->gang->refuse(trouble);
+    broken.push_back(entry->gang);
+  }
+  for (const WatchedGang* const gang : broken) fail_works_of(*gang);
   guard.unlock();
-  for (CudaGang* const gang : broken) {
+  for (WatchedGang* const gang : broken) {
     const std::lock_guard launching(gang_lock());
     gang->abort();
   }
   guard.lock();
+}
+
+void GangWatch::break_gang(WatchedGang& gang, const std::string& why) noexcept {
+  {
+    const std::lock_guard guard(mutex_);
+    gang.refuse(why);
+    fail_works_of(gang);
+  }
+  const std::lock_guard launching(gang_lock());
+  gang.abort();
 }
 
 GangWatch& gang_watch() {

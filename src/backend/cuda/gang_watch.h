@@ -2,13 +2,15 @@
 // for ever: then the work fails, and the gang is aborted, so that its streams go on.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
-#include "backend/cuda/cuda_gang.h"
+#include "backend/cuda/watched_gang.h"
 #include "device/work.h"
 
 namespace headrace {
@@ -22,21 +24,25 @@ class GangWatch {
   };
 
   // The work, which is being launched and does this, has to hold it, see Work::hold(). Any thread.
-  std::shared_ptr<const Flight> begin(CudaGang& gang, Work& work, const GangTask& task);
+  std::shared_ptr<const Flight> begin(WatchedGang& gang, Work& work, const GangTask& task);
+  // All work of the gang fails because of this, and it is aborted. Any thread that does not hold gang_lock().
+  void break_gang(WatchedGang& gang, const std::string& why) noexcept;
   // Ends the thread; the next work starts it again.
   void end_thread() noexcept;
 
  private:
   struct Entry {
-    CudaGang* gang;
+    WatchedGang* gang;
     Work* work;
     GangTask task;
+    std::chrono::steady_clock::time_point since;
   };
   using Entries = std::list<Entry>;
   class Seat;
 
   void watch() noexcept;
   void look(std::unique_lock<std::mutex>& guard) noexcept;
+  void fail_works_of(const WatchedGang& gang) noexcept;
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr int kOldestNccl = 21800, kTooNewNccl = 30000;  // as ncclGetVersion() counts
+constexpr int kTooNewNccl = 30000;
 constexpr const char* kNoNccl = "none";
 
 // None: `why` says it.
@@ -25,6 +25,10 @@ std::optional<NcclLibrary> load_nccl(std::string& why) {
   look_up(made.get_error_string, "ncclGetErrorString");
   look_up(made.get_last_error, "ncclGetLastError");
   look_up(made.comm_init_all, "ncclCommInitAll");
+  look_up(made.get_unique_id, "ncclGetUniqueId");
+  look_up(made.comm_init_rank_config, "ncclCommInitRankConfig");
+  look_up(made.comm_finalize, "ncclCommFinalize");
+  look_up(made.comm_destroy, "ncclCommDestroy");
   look_up(made.comm_abort, "ncclCommAbort");
   look_up(made.comm_get_async_error, "ncclCommGetAsyncError");
   look_up(made.group_start, "ncclGroupStart");
@@ -32,6 +36,8 @@ std::optional<NcclLibrary> load_nccl(std::string& why) {
   look_up(made.all_reduce, "ncclAllReduce");
   look_up(made.reduce, "ncclReduce");
   look_up(made.broadcast, "ncclBroadcast");
+  look_up(made.all_gather, "ncclAllGather");
+  look_up(made.reduce_scatter, "ncclReduceScatter");
   int version = 0;
   if (why.empty() &&
       (made.get_version(&version) != NcclResult::kSuccess || version < kOldestNccl || version >= kTooNewNccl))

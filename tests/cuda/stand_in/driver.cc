@@ -71,6 +71,13 @@ CUresult device_get(CUdevice* device, int ordinal) {
   return machine().enter("cuDeviceGet");
 }
 
+// The same in all processes of a machine.
+CUresult device_get_uuid(CUuuid* uuid, CUdevice device) {
+  std::memset(uuid, 0, sizeof *uuid);
+  uuid->bytes[0] = static_cast<char>(device + 1);
+  return machine().enter("cuDeviceGetUuid");
+}
+
 CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
@@ -394,6 +401,7 @@ const std::map<std::string, void*> kFunctions = {
     {"cuDeviceGetCount", address(device_get_count)},
     {"cuDeviceGet", address(device_get)},
     {"cuDeviceGetAttribute", address(device_get_attribute)},
+    {"cuDeviceGetUuid", address(device_get_uuid)},
     {"cuDeviceTotalMem", address(device_total_mem)},
     {"cuDeviceCanAccessPeer", address(device_can_access_peer)},
     {"cuDevicePrimaryCtxRetain", address(device_primary_ctx_retain)},

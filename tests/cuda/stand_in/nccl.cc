@@ -11,39 +11,22 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tests/cuda/stand_in/elements.h"
 #include "tests/cuda/stand_in/machine.h"
+#include "tests/cuda/stand_in/nccl.h"
+#include "tests/cuda/stand_in/nccl_processes.h"
 
 namespace stand_in {
 namespace {
 
-enum Result { kSuccess = 0, kUnhandledCudaError = 1, kSystemError = 2, kRemoteError = 6 };
-enum Type { kInt8, kUint8, kInt32, kUint32, kInt64, kUint64, kFloat16, kFloat32, kFloat64, kBfloat16, kTypes };
-
-size_t size_of(Type type) {
-  static constexpr size_t kSizes[kTypes] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
-  return kSizes[type];
+bool agree(const Call& a, const Call& b) {
+  return std::strcmp(a.name, b.name) == 0 && a.count == b.count && a.type == b.type && a.root == b.root;
 }
-
-constexpr int kAll = -1;  // the root of what has none
-
-// What a rank wants of the others.
-struct Call {
-  const char* name = "";
-  size_t count = 0;
-  Type type = kFloat32;
-  int root = kAll;
-  const char* from = nullptr;
-  char* to = nullptr;
-
-  friend bool agree(const Call& a, const Call& b) {
-    return std::strcmp(a.name, b.name) == 0 && a.count == b.count && a.type == b.type && a.root == b.root;
-  }
-};
 
 // The n-th collective of a communicator.
 struct Round {
@@ -65,10 +48,12 @@ struct Clique {
 };
 
 struct Comm {
-  std::shared_ptr<Clique> clique;
-  size_t rank;
+  std::shared_ptr<Clique> clique;     // these two: one is null
+  std::shared_ptr<Processes> others;  // of a rank of several processes
+  size_t rank, size;
   Context* context;
-  uint64_t called = 0;  // collectives
+  uint64_t called = 0;       // collectives
+  bool is_working = false;   // what was asked for last is not over, as far as anybody knows
 };
 
 struct Queued {
@@ -130,8 +115,9 @@ void add_halves(const std::vector<Call>& calls) {
   }
 }
 
-void compute(const std::vector<Call>& calls) {
-  if (calls[0].name == std::string_view("ncclBroadcast")) return give(calls);
+}  // namespace
+
+void add_up(const std::vector<Call>& calls) {
   switch (calls[0].type) {
     case kInt8:
     case kUint8:
@@ -149,6 +135,12 @@ void compute(const std::vector<Call>& calls) {
     default:
       return add_halves(calls);
   }
+}
+
+namespace {
+
+void compute(const std::vector<Call>& calls) {
+  calls[0].name == std::string_view("ncclBroadcast") ? give(calls) : add_up(calls);
 }
 
 // HEADRACE_STAND_IN_NCCL_STUCK=n: the last rank never comes to the n-th collective.
@@ -187,7 +179,8 @@ void take_part(Clique& clique, size_t rank, uint64_t number, const Call& call) {
 // In the order of the calls. A group has a collective of all ranks of a communicator, or some would wait for ever.
 void put_group() {
   std::map<Clique*, std::map<size_t, uint64_t>> called;
-  for (const Queued& one : group) called[one.comm->clique.get()][one.comm->rank] = one.comm->called;
+  for (const Queued& one : group)
+    if (one.comm->clique) called[one.comm->clique.get()][one.comm->rank] = one.comm->called;
   for (const auto& [clique, ranks] : called) {
     if (ranks.size() != clique->size)
       violation("ncclGroupEnd of a group that has calls of %zu of the %zu devices of a communicator", ranks.size(),
@@ -202,6 +195,12 @@ void put_group() {
       if (stream && stream != one.stream && !stream->is_idle())
         violation("collectives of two communicators on different streams of a device, which may wait for each other");
       stream = one.stream;
+    }
+    if (const std::shared_ptr<Processes> others = one.comm->others) {
+      one.stream->put(std::move(one.uses), [others, number = one.comm->called, call = one.call] {
+        others->take_part(number, call);
+      });
+      continue;
     }
     const std::shared_ptr<Clique> clique = one.comm->clique;
     one.stream->put(std::move(one.uses), [clique, rank = one.comm->rank, number = one.comm->called, call = one.call] {
@@ -231,21 +230,27 @@ Result queue_call(const char* name, const void* from, void* to, size_t count, in
     has_group_failed = true;
     return failure;
   }
-  if (group_depth == 0 && comm.clique->size > 1)
+  if (comm.is_working) violation("%s before what was asked for last is over", name);
+  if (comm.others && comm.others->connected() != kSuccess) violation("%s of ranks that are not connected", name);
+  if (group_depth == 0 && comm.clique && comm.size > 1)
     violation("%s of one of several devices outside of a group, where it waits for the others", name);
   if (type < 0 || type >= kTypes) violation("%s of a type that the stand-in does not know", name);
-  if (root != kAll && (root < 0 || static_cast<size_t>(root) >= comm.clique->size)) violation("%s of no root", name);
+  if (root != kAll && (root < 0 || static_cast<size_t>(root) >= comm.size)) violation("%s of no root", name);
   auto* const queue = reinterpret_cast<Stream*>(stream);
   if (!queue || &queue->context() != comm.context) violation("%s on a stream of another device", name);
   const auto known = static_cast<Type>(type);
   const size_t bytes = count * size_of(known);
+  const size_t from_bytes = name == std::string_view("ncclReduceScatter") ? bytes * comm.size : bytes;
+  const size_t to_bytes = name == std::string_view("ncclAllGather") ? bytes * comm.size : bytes;
   ++comm.called;
   group.push_back({&comm,
                    queue,
-                   {name, count, known, root, block_of(name, comm, from, bytes), block_of(name, comm, to, bytes)},
+                   {name, count, known, root, block_of(name, comm, from, from_bytes), block_of(name, comm, to, to_bytes)},
                    {reinterpret_cast<CUdeviceptr>(from), reinterpret_cast<CUdeviceptr>(to)}});
-  if (group_depth == 0) put_group();
-  return kSuccess;
+  if (group_depth > 0) return kSuccess;
+  put_group();
+  comm.is_working = comm.others != nullptr;
+  return comm.is_working ? kInProgress : kSuccess;
 }
 
 void check_fold(const char* name, int fold) {
@@ -272,6 +277,8 @@ STAND_IN_API const char* ncclGetErrorString(int result) {
       return "unhandled cuda error";
     case kSystemError:
       return "unhandled system error";
+    case kInvalidUsage:
+      return "invalid usage";
     case kRemoteError:
       return "remote process exited or there was a network error";
     default:
@@ -287,14 +294,64 @@ STAND_IN_API int ncclCommInitAll(void** comms, int count, const int* devices) {
   const auto clique = std::make_shared<Clique>(static_cast<size_t>(count));
   for (int rank = 0; rank < count; ++rank) {
     if (devices[rank] < 0 || devices[rank] >= machine().device_count()) violation("ncclCommInitAll of no device");
-    comms[rank] = new Comm{clique, static_cast<size_t>(rank), &machine().context(devices[rank])};
+    comms[rank] = new Comm{clique, nullptr, static_cast<size_t>(rank), static_cast<size_t>(count),
+                           &machine().context(devices[rank])};
   }
+  return kSuccess;
+}
+
+struct UniqueId {
+  char bytes[kIdBytes];
+};
+
+// The part of NCCL's that all versions have.
+struct Options {
+  size_t size;
+  unsigned magic, version;
+  int blocking;
+};
+
+STAND_IN_API int ncclGetUniqueId(UniqueId* id) {
+  if (const Result failure = failure_of("ncclGetUniqueId")) return failure;
+  const std::string place = Processes::make_place();
+  std::memset(id->bytes, 0, kIdBytes);
+  std::memcpy(id->bytes, place.data(), place.size());
+  return kSuccess;
+}
+
+STAND_IN_API int ncclCommInitRankConfig(void** comm, int ranks, UniqueId id, int rank, const Options* options) {
+  constexpr unsigned kMagic = 0xcafebeef;
+  if (options->magic != kMagic) violation("ncclCommInitRankConfig with options that are none");
+  if (options->blocking != 0) violation("ncclCommInitRankConfig that would wait for other ranks");
+  if (const Result failure = failure_of("ncclCommInitRankConfig")) return failure;
+  Context& context = machine().needed("ncclCommInitRankConfig");
+  const auto place = static_cast<size_t>(rank), size = static_cast<size_t>(ranks);
+  const auto others =
+      std::make_shared<Processes>(std::string(id.bytes), place, size, "gpu " + std::to_string(context.device));
+  *comm = new Comm{nullptr, others, place, size, &context};
+  return kInProgress;
+}
+
+STAND_IN_API int ncclCommFinalize(void* handle) {
+  Comm& comm = *static_cast<Comm*>(handle);
+  if (comm.is_working) violation("ncclCommFinalize before what was asked for last is over");
+  comm.is_working = true;
+  return kInProgress;
+}
+
+STAND_IN_API int ncclCommDestroy(void* handle) {
+  const std::unique_ptr<Comm> comm(static_cast<Comm*>(handle));
+  if (comm->is_working) violation("ncclCommDestroy before what was asked for last is over");
   return kSuccess;
 }
 
 // What is on its way ends, without results. The communicator is gone.
 STAND_IN_API int ncclCommAbort(void* handle) {
   const std::unique_ptr<Comm> comm(static_cast<Comm*>(handle));
+  if (comm->others) {
+    comm->others->abort();
+    return kSuccess;
+  }
   {
     const std::lock_guard guard(comm->clique->mutex);
     comm->clique->is_aborted = true;
@@ -304,7 +361,13 @@ STAND_IN_API int ncclCommAbort(void* handle) {
 }
 
 STAND_IN_API int ncclCommGetAsyncError(void* handle, int* error) {
-  Clique& clique = *static_cast<Comm*>(handle)->clique;
+  Comm& comm = *static_cast<Comm*>(handle);
+  if (comm.others) {
+    *error = comm.others->is_stuck() ? kRemoteError : comm.others->connected();
+    if (*error != kInProgress) comm.is_working = false;
+    return kSuccess;
+  }
+  Clique& clique = *comm.clique;
   const std::lock_guard guard(clique.mutex);
   *error = clique.is_stuck ? kRemoteError : kSuccess;
   return kSuccess;
@@ -348,4 +411,14 @@ STAND_IN_API int ncclReduce(const void* from, void* to, size_t count, int type, 
 STAND_IN_API int ncclBroadcast(const void* from, void* to, size_t count, int type, int root, void* comm,
                                CUstream stream) {
   return queue_call("ncclBroadcast", from, to, count, type, root, comm, stream);
+}
+
+STAND_IN_API int ncclAllGather(const void* from, void* to, size_t count, int type, void* comm, CUstream stream) {
+  return queue_call("ncclAllGather", from, to, count, type, kAll, comm, stream);
+}
+
+STAND_IN_API int ncclReduceScatter(const void* from, void* to, size_t count, int type, int fold, void* comm,
+                                   CUstream stream) {
+  check_fold("ncclReduceScatter", fold);
+  return queue_call("ncclReduceScatter", from, to, count, type, kAll, comm, stream);
 }

@@ -1,33 +1,15 @@
 """Jobs whose ranks mpirun starts, and which have no servers."""
 
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
 
 import numpy
 import pytest
 from mismatches import assert_told_to_all, every_mismatch
+from mpi_jobs import PROGRAMS, SECONDS, lines_of, needs_mpi, of_workers, text_of
 
-from headrace import _core, distributed, kv, nd, timeline
-
-PROGRAMS = pathlib.Path(__file__).parent / "programs"
-SECONDS = 120  # that a job may take on a busy machine
-
-
-def why_not():
-    """Why this machine cannot run such jobs."""
-    if shutil.which("mpirun") is None:
-        return "there is no mpirun (openmpi-bin)"
-    module = pathlib.Path(_core.__file__)
-    places = (module.parent, module.parents[2] / "lib")
-    if not any((place / "libheadrace_mpi.so").exists() for place in places):
-        return "Headrace was built without MPI (libopenmpi-dev)"
-    return None
-
-
-needs_mpi = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+from headrace import distributed, kv, nd, timeline
 
 
 def launch(program, *arguments, ranks=3, through=()):
@@ -35,19 +17,6 @@ def launch(program, *arguments, ranks=3, through=()):
     command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", str(ranks), sys.executable, *through]
     command += [str(PROGRAMS / f"{program}.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-
-
-def text_of(job):
-    return job.stdout + job.stderr
-
-
-def lines_of(job):
-    """What workers have printed; mpirun has lines of its own, of signals for example that it passes on."""
-    return [line for line in job.stdout.splitlines() if line.startswith("[worker")]
-
-
-def of_workers(text, ranks=3):
-    return [f"[worker {rank}] {text}" for rank in range(ranks)]
 
 
 def test_a_process_alone_is_the_only_rank():
