@@ -53,8 +53,8 @@ void barrier();
 bool others_go_on();
 
 // Element by element, over the ranks of each machine in their order, then over the machines: "sum", "mean", "max" or
-// "min"; NCCL sums in its own order. Floats of 16 bits are summed in 32. The bits are the same on all ranks and in every
-// run. Raises ValueError for another name.
+// "min"; NCCL sums in its own order. Floats of 16 bits are summed in 32. The bits are the same on all ranks and in
+// every run. Raises ValueError for another name.
 NDArray all_reduce(const NDArray& array, std::string_view reduction = "sum", std::string_view name = "");
 // The part of all_reduce() that belongs to this rank: as many entries of the first axis as other ranks get.
 NDArray reduce_scatter(const NDArray& array, std::string_view reduction = "sum", std::string_view name = "");

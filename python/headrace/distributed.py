@@ -188,7 +188,8 @@ def all_reduce(array, reduction="sum", name=""):
 
     `reduction` is 'sum', 'mean' (of floats), 'max' or 'min', over the ranks of each machine in their order,
     then over the machines; of arrays of NVIDIA's GPUs NCCL sums, in its order. Floats of 16 bits are summed
-    in 32. The bits are the same on all ranks and in every run. ValueError: another reduction. TypeError: no dense array.
+    in 32. The bits are the same on all ranks and in every run. ValueError: another reduction. TypeError: no
+    dense array.
 
     Examples
     --------

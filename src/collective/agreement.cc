@@ -18,7 +18,11 @@ std::string ended_text(const std::optional<CallFailure>& failure) {
 }  // namespace
 
 Agreement::Agreement(int rank, int size)
-    : rank_(rank), size_(size), ended_(static_cast<size_t>(size)), has_joined_(static_cast<size_t>(size)), gang_(size) {}
+    : rank_(rank),
+      size_(size),
+      ended_(static_cast<size_t>(size)),
+      has_joined_(static_cast<size_t>(size)),
+      gang_(size) {}
 
 // --- blocks ----------------------------------------------------------------------------------------------------------
 
@@ -175,7 +179,8 @@ std::optional<Decision::Way> Agreement::way_of(const Stream& stream) const {
   using Way = Decision::Way;
   const auto is_by_gang = [](const std::deque<Call>& calls) { return calls.front().by_gang; };
   const auto has_failed = [](const std::deque<Call>& calls) { return calls.front().failure.has_value(); };
-  if (std::ranges::any_of(stream.calls, has_failed) || std::ranges::none_of(stream.calls, is_by_gang)) return Way::kHost;
+  if (std::ranges::any_of(stream.calls, has_failed) || std::ranges::none_of(stream.calls, is_by_gang))
+    return Way::kHost;
   if (!std::ranges::all_of(stream.calls, is_by_gang) || gang_.state() == GangAgreement::State::kRefused)
     return Way::kToHost;
   if (gang_.state() == GangAgreement::State::kConnected) return Way::kGang;

@@ -1,5 +1,5 @@
-// What ranks have told each other about their accelerators: whether these exchange arrays by a library of their vendor's
-// (device/rank_gang.h). All ranks hear the same in the same order. Belongs to Agreement.
+// What ranks have told each other about their accelerators: whether these exchange arrays by a library of their
+// vendor's (device/rank_gang.h). All ranks hear the same in the same order. Belongs to Agreement.
 #pragma once
 
 #include <cstdint>

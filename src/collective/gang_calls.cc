@@ -21,7 +21,8 @@ GangTask task_of(const Work& work, size_t ranks) {
               .elements = work.elements * item_size(work.dtype),
               .dtype = DType::kUint8};
     case Work::What::kFoldParts:
-      return {.what = GangTask::What::kReduceScatter, .root = 0, .elements = work.elements / ranks, .dtype = work.dtype};
+      return {
+          .what = GangTask::What::kReduceScatter, .root = 0, .elements = work.elements / ranks, .dtype = work.dtype};
     case Work::What::kNothing:
     case Work::What::kFold:
       break;

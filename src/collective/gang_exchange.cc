@@ -102,16 +102,16 @@ NDArray from_block(const NDArray& block, DType dtype, Device device) {
   return result.device() == device ? result : copied_to(result, device);
 }
 
-// Three tasks. The first tells the group that the values are there, and waits for nothing; as it is the host's, it comes
-// when the device has them, and errors of what computes them are known. The second waits for the group, the third has
-// the device wait for the other ranks.
+// Three tasks. The first tells the group that the values are there, and waits for nothing; as it is the host's, it
+// comes when the device has them, and errors of what computes them are known. The second waits for the group, the third
+// has the device wait for the other ranks.
 void exchange_block(Group& group, RankGang& gang, const std::string& name, std::string call, const NDArray& block,
                     DType dtype, Work work) {
   work.dtype = block.dtype();
   work.elements = static_cast<size_t>(block.size());
   work.by_gang = true;
-  const auto exchange = std::make_shared<GangExchange>(group, gang, group.announce(name, std::move(call)), block, dtype,
-                                                       std::move(work));
+  const auto exchange =
+      std::make_shared<GangExchange>(group, gang, group.announce(name, std::move(call)), block, dtype, std::move(work));
   Var* const var = &block.view()->storage()->var();
   TaskSpec spec{.name = "distributed begin",
                 .reads = {&var, 1},

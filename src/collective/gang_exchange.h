@@ -18,8 +18,8 @@ NDArray block_of(RankGang& gang, const NDArray& value, DType dtype);
 NDArray from_block(const NDArray& block, DType dtype, Device device);
 
 // Makes the call with the block, which nobody else knows and which gets what `work` says, in place: of a fold in parts
-// and of what is gathered the parts of all ranks have their places in it. `dtype` is that of the call, as which elements
-// pass through the memory of the host.
+// and of what is gathered the parts of all ranks have their places in it. `dtype` is that of the call, as which
+// elements pass through the memory of the host.
 void exchange_block(Group& group, RankGang& gang, const std::string& name, std::string call, const NDArray& block,
                     DType dtype, Work work);
 

@@ -47,8 +47,8 @@ class Group {
   // 0, 1, 2 ...: programs make what needs names of its own in one order on all ranks.
   int take_number() noexcept { return numbers_++; }
 
-  // What may carry out calls with an array of the device, if all ranks have such a one: the accelerator of the first such
-  // array on this rank. Null: it passes through the memory of the host. Any thread.
+  // What may carry out calls with an array of the device, if all ranks have such a one: the accelerator of the first
+  // such array on this rank. Null: it passes through the memory of the host. Any thread.
   RankGang* gang_for(Device device);
 
   // Says that this rank makes a call. `call` is what all ranks have to agree in. Calls with an empty name are made in
@@ -59,8 +59,8 @@ class Group {
   void fail(const RequestPtr& request, CallFailure failure);
   // Until the call is over. Raises its error.
   void wait(const Request& request);
-  // For a call whose values are on the accelerator: until it is over, or until they are wanted in the memory of the host,
-  // for which ready() has to be called again: true.
+  // For a call whose values are on the accelerator: until it is over, or until they are wanted in the memory of the
+  // host, for which ready() has to be called again: true.
   bool is_wanted_on_host(const Request& request);
   // All of it, for a call whose values are there.
   void run(const std::string& name, std::string call, Work work);
@@ -105,7 +105,7 @@ class Group {
   std::optional<Machines> machines_;
   std::atomic<int> numbers_{0};
 
-  std::mutex gang_mutex_;  // before mutex_
+  std::mutex gang_mutex_;                     // before mutex_
   bool has_offered_ = false;                  // guarded by gang_mutex_
   std::atomic<RankGang*> gang_{nullptr};      // set under gang_mutex_; null: this rank has none
   std::atomic<bool> is_gang_refused_{false};  // by all ranks
@@ -127,7 +127,7 @@ class Group {
   std::unique_ptr<Agreement> agreement_;
   std::unique_ptr<Transfers> transfers_;
   GangCalls gang_calls_;
-  bool has_connected_ = false;  // it has begun to
+  bool has_connected_ = false;     // it has begun to
   size_t ready_ = 0;               // calls that are ready here, and on which nobody has decided
   std::deque<RequestPtr> moving_;  // on which all have decided, as the transfers have them
   bool is_ending_ = false;

@@ -120,7 +120,8 @@ NDArray all_reduce(Group& group, const std::string& name, Fold fold, const NDArr
   std::string call = call_text("all_reduce", name, value, fmt::format(", {}", fold_name(fold)));
   if (RankGang* const gang = gang_for_fold(group, fold, value)) {
     const NDArray block = block_of(*gang, value, partial_dtype(fold, value.dtype()));
-    exchange_block(group, *gang, name, std::move(call), block, value.dtype(), {.what = Work::What::kFold, .fold = fold});
+    exchange_block(group, *gang, name, std::move(call), block, value.dtype(),
+                   {.what = Work::What::kFold, .fold = fold});
     return from_block(block, value.dtype(), value.device());
   }
   const NDArray input = on_host(value), output = NDArray::empty(value.shape(), value.dtype());

@@ -1,6 +1,6 @@
 // Exchanges of arrays between the ranks of a group, as operations of the engine: they begin when the values are there,
-// and overlap with computing. Arrays of other devices pass through host memory, or go from one to the other (gang_exchange.h). Any
-// thread.
+// and overlap with computing. Arrays of other devices pass through host memory, or go from one to the other
+// (gang_exchange.h). Any thread.
 //
 // `name` says which calls of the ranks belong together: those of one name are made in one order on all ranks, those of
 // different names in any. Where the values of one rank could not be computed, the results have that error on all.

@@ -38,8 +38,8 @@ class Backend {
   // Such devices, by ascending numbers, as one; null: there is no library that makes them one, which is said. Lives as
   // long as the process. Any thread.
   virtual Gang* gang(std::span<const int> /*ids*/) { return nullptr; }
-  // Such a device as one of those of several processes, for one group of these; lives as long as the process. Null: there
-  // is no library for that, or nobody wants it. Raises Error(kRuntime) where there should be one. Any thread.
+  // Such a device as one of those of several processes, for one group of these; lives as long as the process. Null:
+  // there is no library for that, or nobody wants it. Raises Error(kRuntime) where there should be one. Any thread.
   virtual RankGang* rank_gang(int /*id*/) { return nullptr; }
   // What links the devices with each other and the host; null: it is not known.
   virtual std::shared_ptr<const Topology> topology() { return nullptr; }

@@ -13,10 +13,10 @@ namespace headrace {
 // What a gang does with blocks of so many elements, one of each device.
 struct GangTask {
   enum class What : uint8_t {
-    kAllReduce,      // all get the sum of all, of the same bits
-    kReduce,         // the block of the root gets the sum of all; the others are read
-    kBroadcast,      // the others get what is in the block of the root
-    kAllGather,      // these two: of gangs of ranks (rank_gang.h), whose blocks have so many elements for each rank, the
+    kAllReduce,  // all get the sum of all, of the same bits
+    kReduce,     // the block of the root gets the sum of all; the others are read
+    kBroadcast,  // the others get what is in the block of the root
+    kAllGather,  // these two: of gangs of ranks (rank_gang.h), whose blocks have so many elements for each rank, the
     kReduceScatter,  // n-th in the n-th part. All get the parts of all; each gets the sum of all in its own part
   };
   What what;

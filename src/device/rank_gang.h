@@ -43,8 +43,8 @@ class RankGang {
   virtual bool is_idle() const noexcept = 0;
   // Why no call can succeed any more; empty: they can. Any thread.
   virtual std::string trouble() noexcept = 0;
-  // Because of this no call succeeds any more: what waits for one fails, and the device no longer waits for other ranks.
-  // Any thread.
+  // Because of this no call succeeds any more: what waits for one fails, and the device no longer waits for other
+  // ranks. Any thread.
   virtual void abort(const std::string& why) noexcept = 0;
 
   // On which work is launched that waits for calls.

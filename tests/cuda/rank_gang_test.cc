@@ -1,5 +1,5 @@
-// Exchanges of GPUs of several ranks by NCCL, with the stand-in for driver and library. Ranks are threads here, each with
-// a GPU; tests/python/distributed/test_gpus.py has processes.
+// Exchanges of GPUs of several ranks by NCCL, with the stand-in for driver and library. Ranks are threads here, each
+// with a GPU; tests/python/distributed/test_gpus.py has processes.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -7,10 +7,14 @@
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
+#include <thread>
 
+#include "backend/cuda/gang_lock.h"
 #include "collective/operations.h"
 #include "device/registry.h"
+#include "device/rank_gang.h"
 #include "headrace/arithmetic.hpp"
+#include "ndarray/view.h"
 #include "op/invoke.h"
 #include "tests/support/arrays.h"
 #include "tests/support/gpus.h"
@@ -159,8 +163,7 @@ TEST(CudaRankGangs, AnArrayThatFailedFailsTheSumOnAllRanks) {
   if (lacks_gpus()) GTEST_SKIP() << "there are fewer than three GPUs";
   on_groups(kRankCount, [](Group& group) {
     const NDArray matrix = as_in_context(array({-1, 0, 0, -1}, {2, 2}), gpu_of(group));
-    const NDArray sum =
-        all_reduce(group, "", Fold::kSum, group.rank() == 1 ? call("linalg_potrf", {matrix}) : matrix);
+    const NDArray sum = all_reduce(group, "", Fold::kSum, group.rank() == 1 ? call("linalg_potrf", {matrix}) : matrix);
     try {
       as_in_context(sum, {}).wait_to_read();
       ADD_FAILURE() << "it is a sum";
@@ -171,6 +174,32 @@ TEST(CudaRankGangs, AnArrayThatFailedFailsTheSumOnAllRanks) {
     EXPECT_TRUE(bytes_of(as_in_context(next, {})) == bytes_of(array({-3, 0, 0, -3}, {2, 2})));
     EXPECT_TRUE(is_connected(group));
   });
+}
+
+// A call of the driver that holds the lock of gangs may wait for the device, and this for a rank that never comes.
+TEST(CudaRankGangs, AreAbortedWhileSomebodyWaitsForTheDevice) {
+  if (device_count(DeviceType::kGpu) < 2) GTEST_SKIP() << "there is one GPU";
+  Backend& backend = *backend_of(DeviceType::kGpu);
+  RankGang &here = *backend.rank_gang(0), &there = *backend.rank_gang(1);
+  const std::string place = here.make_meeting_point();
+  here.connect(place, 0, 2);
+  there.connect(place, 1, 2);
+  while (!here.has_happened() || !there.has_happened()) std::this_thread::yield();
+  const NDArray values = as_in_context(array({1, 2, 3}), kGpu0);
+  values.wait_to_read();
+  RankGang::CallPtr call = here.begin({GangTask::What::kAllReduce, 0, 3, DType::kFloat32}, values.view()->address());
+  while (!here.has_happened()) std::this_thread::yield();
+  {
+    const std::lock_guard waiting(gang_lock());
+    here.abort("the other is gone");
+    there.abort("the other is gone");
+  }
+  EXPECT_EQ(here.trouble(), "the other is gone");
+  EXPECT_THROW(here.begin({GangTask::What::kAllReduce, 0, 3, DType::kFloat32}, values.view()->address()), Error);
+  EXPECT_FALSE(here.is_idle());
+  call = nullptr;
+  EXPECT_TRUE(here.is_idle());
+  backend.await_everybody(0);
 }
 
 // In a process of its own: three sums of two ranks, of which the second goes wrong.

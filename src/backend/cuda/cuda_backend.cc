@@ -128,8 +128,7 @@ Gang* CudaBackend::gang(std::span<const int> ids) {
   const NcclLibrary* const library = nccl_library();
   if (!library) {
     if (!why_no_nccl().empty())
-      log(LogLevel::kWarn,
-          "cuda: GPUs exchange arrays by copies: {}. {}", why_no_nccl(), kHowToGetNccl);
+      log(LogLevel::kWarn, "cuda: GPUs exchange arrays by copies: {}. {}", why_no_nccl(), kHowToGetNccl);
     return nullptr;
   }
   std::vector<CudaDevice*> devices;

@@ -60,7 +60,7 @@ void CudaGang::put(const GangTask& task, std::span<void* const> blocks) {
     failure = call_all(task, blocks);
     if (!failure.empty()) {
       refuse(failure);
-      abort();
+      abort_locked();
     }
     end_before(stream);
   }
@@ -126,6 +126,12 @@ std::string CudaGang::trouble(std::chrono::steady_clock::duration) noexcept {
 }
 
 void CudaGang::abort() noexcept {
+  const std::lock_guard launching(gang_lock());
+  abort_locked();
+}
+
+// Whoever holds gang_lock().
+void CudaGang::abort_locked() noexcept {
   const std::lock_guard guard(aborting_);
   if (is_aborted_) return;
   is_aborted_ = true;

@@ -38,6 +38,7 @@ class CudaGang final : public Gang, public WatchedGang {
   };
 
   std::string call_all(const GangTask& task, std::span<void* const> blocks);
+  void abort_locked() noexcept;
   void begin_behind(CUstream stream);
   void end_before(CUstream stream);
 

@@ -108,7 +108,8 @@ RankGang::CallPtr CudaRankGang::begin(const GangTask& task, void* block) {
   NcclResult result = NcclResult::kSuccess;
   {
     const std::lock_guard guard(gang_lock());
-    check(!is_refusing(), ErrorKind::kRuntime, "{}", text_of_failure(task));
+    const std::lock_guard own(aborting_);
+    check(!is_gone_, ErrorKind::kRuntime, "{}", text_of_failure(task));
     const OwnContextScope scope(device_);
     result = call.put(library_, task, block, static_cast<size_t>(rank_), comm_, stream_);
   }
@@ -181,14 +182,16 @@ std::string CudaRankGang::trouble(std::chrono::steady_clock::duration oldest) no
   if (const std::string why = device_.why_lost(); !why.empty()) return why;
   if (const NcclResult result = answer(); is_error(result)) return nccl_error_text("ncclCommGetAsyncError", result);
   if (is_over(oldest))
-    return fmt::format("it is not complete after {} seconds (HEADRACE_CUDA_NCCL_SECONDS): a GPU of another rank has "
-                       "not come",
-                       config().cuda_nccl_seconds);
+    return fmt::format(
+        "it is not complete after {} seconds (HEADRACE_CUDA_NCCL_SECONDS): a GPU of another rank has "
+        "not come",
+        config().cuda_nccl_seconds);
   return {};
 }
 
 void CudaRankGang::abort(const std::string& why) noexcept { gang_watch().break_gang(*this, why); }
 
+// Without gang_lock(): who holds it may wait for this device, which waits for another rank.
 void CudaRankGang::abort() noexcept {
   const std::lock_guard guard(aborting_);
   if (std::exchange(is_gone_, true) || !comm_) return;

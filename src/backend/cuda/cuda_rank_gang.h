@@ -1,5 +1,5 @@
-// A GPU that exchanges arrays with those of other processes by NCCL. Its calls are on the stream that the device has for
-// the work of all gangs, behind which others wait by events.
+// A GPU that exchanges arrays with those of other processes by NCCL. Its calls are on the stream that the device has
+// for the work of all gangs, behind which others wait by events.
 #pragma once
 
 #include <atomic>
@@ -62,8 +62,8 @@ class CudaRankGang final : public RankGang, public WatchedGang {
   std::mutex events_mutex_;
   std::vector<CUevent> events_;  // free ones; guarded by events_mutex_
   std::mutex aborting_;
-  bool is_gone_ = false;     // these two: guarded by aborting_. The communicator is no more
-  NcclComm comm_ = nullptr;  // changed under gang_lock(), too
+  bool is_gone_ = false;     // these two: guarded by aborting_, behind gang_lock(). The communicator is no more
+  NcclComm comm_ = nullptr;
 };
 
 }  // namespace headrace

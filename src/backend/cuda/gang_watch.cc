@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cuda/gang_lock.h"
 #include "base/check.h"
 #include "base/signals_blocked.h"
 
@@ -88,10 +87,7 @@ void GangWatch::look(std::unique_lock<std::mutex>& guard) noexcept {
   }
   for (const WatchedGang* const gang : broken) fail_works_of(*gang);
   guard.unlock();
-  for (WatchedGang* const gang : broken) {
-    const std::lock_guard launching(gang_lock());
-    gang->abort();
-  }
+  for (WatchedGang* const gang : broken) gang->abort();
   guard.lock();
 }
 
@@ -101,7 +97,6 @@ void GangWatch::break_gang(WatchedGang& gang, const std::string& why) noexcept {
     gang.refuse(why);
     fail_works_of(gang);
   }
-  const std::lock_guard launching(gang_lock());
   gang.abort();
 }
 

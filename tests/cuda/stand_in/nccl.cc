@@ -52,8 +52,8 @@ struct Comm {
   std::shared_ptr<Processes> others;  // of a rank of several processes
   size_t rank, size;
   Context* context;
-  uint64_t called = 0;       // collectives
-  bool is_working = false;   // what was asked for last is not over, as far as anybody knows
+  uint64_t called = 0;      // collectives
+  bool is_working = false;  // what was asked for last is not over, as far as anybody knows
 };
 
 struct Queued {
@@ -197,9 +197,8 @@ void put_group() {
       stream = one.stream;
     }
     if (const std::shared_ptr<Processes> others = one.comm->others) {
-      one.stream->put(std::move(one.uses), [others, number = one.comm->called, call = one.call] {
-        others->take_part(number, call);
-      });
+      one.stream->put(std::move(one.uses),
+                      [others, number = one.comm->called, call = one.call] { others->take_part(number, call); });
       continue;
     }
     const std::shared_ptr<Clique> clique = one.comm->clique;
@@ -243,10 +242,11 @@ Result queue_call(const char* name, const void* from, void* to, size_t count, in
   const size_t from_bytes = name == std::string_view("ncclReduceScatter") ? bytes * comm.size : bytes;
   const size_t to_bytes = name == std::string_view("ncclAllGather") ? bytes * comm.size : bytes;
   ++comm.called;
-  group.push_back({&comm,
-                   queue,
-                   {name, count, known, root, block_of(name, comm, from, from_bytes), block_of(name, comm, to, to_bytes)},
-                   {reinterpret_cast<CUdeviceptr>(from), reinterpret_cast<CUdeviceptr>(to)}});
+  group.push_back(
+      {&comm,
+       queue,
+       {name, count, known, root, block_of(name, comm, from, from_bytes), block_of(name, comm, to, to_bytes)},
+       {reinterpret_cast<CUdeviceptr>(from), reinterpret_cast<CUdeviceptr>(to)}});
   if (group_depth > 0) return kSuccess;
   put_group();
   comm.is_working = comm.others != nullptr;
@@ -328,7 +328,7 @@ STAND_IN_API int ncclCommInitRankConfig(void** comm, int ranks, UniqueId id, int
   const auto place = static_cast<size_t>(rank), size = static_cast<size_t>(ranks);
   const auto others =
       std::make_shared<Processes>(std::string(id.bytes), place, size, "gpu " + std::to_string(context.device));
-  *comm = new Comm{nullptr, others, place, size, &context};
+  *comm = new Comm{nullptr, others, place, size, &context, 0, true};
   return kInProgress;
 }
 

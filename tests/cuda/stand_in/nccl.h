@@ -8,7 +8,14 @@
 
 namespace stand_in {
 
-enum Result { kSuccess = 0, kUnhandledCudaError = 1, kSystemError = 2, kInvalidUsage = 5, kRemoteError = 6, kInProgress = 7 };
+enum Result {
+  kSuccess = 0,
+  kUnhandledCudaError = 1,
+  kSystemError = 2,
+  kInvalidUsage = 5,
+  kRemoteError = 6,
+  kInProgress = 7
+};
 enum Type { kInt8, kUint8, kInt32, kUint32, kInt64, kUint64, kFloat16, kFloat32, kFloat64, kBfloat16, kTypes };
 
 inline size_t size_of(Type type) {

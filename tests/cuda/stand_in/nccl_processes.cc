@@ -36,7 +36,7 @@ struct Meeting {
     char piece[kPieceBytes];
   };
   std::atomic<uint64_t> size;
-  std::atomic<uint64_t> come;   // a bit for each rank
+  std::atomic<uint64_t> come;    // a bit for each rank
   std::atomic<uint64_t> opened;  // so often
   std::atomic<bool> is_stuck;
   std::array<Seat, kMostRanks> seats;
@@ -139,7 +139,8 @@ void Processes::take_part(uint64_t number, const Call& call) {
   const size_t item = size_of(call.type), own_bytes = call.count * item;
   if (name == "ncclBroadcast" || name == "ncclAllGather") {
     exchange(number, call, own_bytes, [&](size_t begin, size_t bytes, const std::vector<const char*>& pieces) {
-      if (name == "ncclBroadcast") return std::memcpy(call.to + begin, pieces[static_cast<size_t>(call.root)], bytes), void();
+      if (name == "ncclBroadcast")
+        return std::memcpy(call.to + begin, pieces[static_cast<size_t>(call.root)], bytes), void();
       for (size_t rank = 0; rank < size_; ++rank) std::memcpy(call.to + rank * own_bytes + begin, pieces[rank], bytes);
     });
     return;

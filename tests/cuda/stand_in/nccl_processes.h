@@ -1,6 +1,6 @@
 // Ranks of several processes that meet in shared memory, whose name is in the unique id. Each rank puts there what it
-// gives, piece by piece, and computes for itself from what all have put there. A rank that dies is waited for, as NCCL's
-// kernels do, until the communicator is aborted.
+// gives, piece by piece, and computes for itself from what all have put there. A rank that dies is waited for, as
+// NCCL's kernels do, until the communicator is aborted.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-"""Sums of GPUs of which one never comes to the second, by HEADRACE_STAND_IN_NCCL_STUCK: each rank tells what it sees."""
+"""Sums of GPUs of which one never comes to the second (HEADRACE_STAND_IN_NCCL_STUCK); tells what it sees."""
 
 import headrace as mx
 from headrace import distributed, gpu, nd
