@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/function_ref.h"
+#include "device/allocator.h"
 #include "headrace/dtype.hpp"
 
 namespace headrace {

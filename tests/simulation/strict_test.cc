@@ -133,9 +133,10 @@ TEST_F(StrictTest, ScratchStaysAsLongAsTheLaunch) {
   const MemoryStats before = allocator_of(kGpu0).stats();
   std::atomic<int> seen{0};
   push(x, [&seen] {
-    void* const scratch = take_scratch(kMegabyte);
+    const ScratchBlock block = take_scratch(kMegabyte);
+    void* const scratch = block.data;
     run_on_device({&scratch, 1}, [scratch] { std::memset(scratch, 7, kMegabyte); });
-    give_back_scratch(scratch, kMegabyte);  // what comes behind may have it
+    give_back_scratch(block);  // what comes behind may have it
     run_on_device({&scratch, 1}, [&seen, scratch] { seen = static_cast<const char*>(scratch)[kMegabyte - 1]; });
   });
   x.wait_to_read();
@@ -143,7 +144,7 @@ TEST_F(StrictTest, ScratchStaysAsLongAsTheLaunch) {
   EXPECT_EQ(allocator_of(kGpu0).stats().live, before.live);
   int garbage = 0;
   push(x, [&garbage] {
-    void* const scratch = take_scratch(kMegabyte);
+    void* const scratch = take_scratch(kMegabyte).data;
     run_on_device({&scratch, 1}, [&garbage, scratch] { garbage = static_cast<const unsigned char*>(scratch)[5]; });
   });
   x.wait_to_read();
