@@ -20,7 +20,9 @@ class AttrScope(metaclass=PerThread):
     'dev1'
     """
 
-    _subgraph_names: dict[str, int] = defaultdict(int)  # name to how many bodies of loops and branches have had it
+    _subgraph_names: dict[str, int] = defaultdict(
+        int
+    )  # name to how many bodies of loops and branches have had it
 
     def __init__(self, **attributes):
         for name, value in attributes.items():

@@ -533,10 +533,7 @@ class Module(BaseModule):
         held += self._exec_group.arrays_of(self._exec_group.arg_names, "grad_dict")
         held += self._exec_group.aux_arrays
         return sum(
-            one.size * numpy.dtype(one.dtype).itemsize
-            for copies in held
-            for one in copies
-            if one is not None
+            one.size * numpy.dtype(one.dtype).itemsize for copies in held for one in copies if one is not None
         )
 
     def update(self):
