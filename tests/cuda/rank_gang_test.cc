@@ -11,8 +11,8 @@
 
 #include "backend/cuda/gang_lock.h"
 #include "collective/operations.h"
-#include "device/registry.h"
 #include "device/rank_gang.h"
+#include "device/registry.h"
 #include "headrace/arithmetic.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
@@ -34,13 +34,13 @@ Device gpu_of(const Group& group) { return {DeviceType::kGpu, group.rank()}; }
 bool lacks_gpus() { return device_count(DeviceType::kGpu) < kRankCount; }
 
 // Of a rank; sums of them are rounded.
-NDArray gradient_of(int rank, const Shape& shape, DType dtype) {
+NDArray value_of_rank(int rank, const Shape& shape, DType dtype) {
   return varied(shape, dtype, 500 + static_cast<uint64_t>(rank));
 }
 
 bool is_connected(Group& group) { return group.gang_for(gpu_of(group)) != nullptr; }
 
-void expect_same(const NDArray& there, const NDArray& here, const Device& device) {
+void expect_exchanged(const NDArray& there, const NDArray& here, const Device& device) {
   EXPECT_EQ(there.device(), device);
   EXPECT_EQ(there.shape(), here.shape());
   EXPECT_TRUE(bytes_of(as_in_context(there, {})) == bytes_of(here));
@@ -53,9 +53,9 @@ TEST(CudaRankGangs, SumsHaveTheBitsOfThoseOfTheHost) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBfloat16, DType::kInt32,
                               DType::kInt64, DType::kUint8, DType::kInt16}) {
       for (const int64_t count : {0, 1, 1000, 70'001}) {
-        const NDArray own = gradient_of(group.rank(), {count}, dtype);
+        const NDArray own = value_of_rank(group.rank(), {count}, dtype);
         const NDArray here = all_reduce(group, "host", Fold::kSum, own);
-        expect_same(all_reduce(group, "gpu", Fold::kSum, as_in_context(own, gpu_of(group))), here, gpu_of(group));
+        expect_exchanged(all_reduce(group, "gpu", Fold::kSum, as_in_context(own, gpu_of(group))), here, gpu_of(group));
       }
     }
     EXPECT_TRUE(is_connected(group));
@@ -67,21 +67,21 @@ TEST(CudaRankGangs, GiveWhatTheHostGives) {
   on_groups(kRankCount, [](Group& group) {
     const Device gpu = gpu_of(group);
     for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kInt16, DType::kBool}) {
-      const NDArray own = gradient_of(group.rank(), {2 * kRankCount, 501}, dtype);
+      const NDArray own = value_of_rank(group.rank(), {2 * kRankCount, 501}, dtype);
       const NDArray there = as_in_context(own, gpu);
       for (const Fold fold : {Fold::kSum, Fold::kMax}) {
         if (dtype == DType::kBool) continue;
-        expect_same(reduce_scatter(group, "", fold, there), reduce_scatter(group, "", fold, own), gpu);
-        expect_same(all_reduce(group, "", fold, there), all_reduce(group, "", fold, own), gpu);
+        expect_exchanged(reduce_scatter(group, "", fold, there), reduce_scatter(group, "", fold, own), gpu);
+        expect_exchanged(all_reduce(group, "", fold, there), all_reduce(group, "", fold, own), gpu);
       }
       for (int root = 0; root < group.size(); ++root)
-        expect_same(broadcast(group, "", there, root), broadcast(group, "", own, root), gpu);
-      expect_same(all_gather(group, "", there), all_gather(group, "", own), gpu);
+        expect_exchanged(broadcast(group, "", there, root), broadcast(group, "", own, root), gpu);
+      expect_exchanged(all_gather(group, "", there), all_gather(group, "", own), gpu);
       const auto rows = [&](const NDArray& of) {
         return call("slice_axis", {of}, {{"axis", int64_t{0}}, {"begin", int64_t{0}}, {"end", int64_t{group.rank()}}});
       };
-      expect_same(all_gather(group, "", rows(there)), all_gather(group, "", rows(own)), gpu);
-      expect_same(as_in_context(there, {}), own, {});
+      expect_exchanged(all_gather(group, "", rows(there)), all_gather(group, "", rows(own)), gpu);
+      expect_exchanged(as_in_context(there, {}), own, {});
     }
     EXPECT_TRUE(is_connected(group));
   });
@@ -90,9 +90,9 @@ TEST(CudaRankGangs, GiveWhatTheHostGives) {
 TEST(CudaRankGangs, AreThereForOneRank) {
   on_groups(1, [](Group& group) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kInt32}) {
-      const NDArray own = gradient_of(0, {1000}, dtype);
-      expect_same(all_reduce(group, "", Fold::kSum, as_in_context(own, kGpu0)), own, kGpu0);
-      expect_same(all_gather(group, "", as_in_context(own, kGpu0)), own, kGpu0);
+      const NDArray own = value_of_rank(0, {1000}, dtype);
+      expect_exchanged(all_reduce(group, "", Fold::kSum, as_in_context(own, kGpu0)), own, kGpu0);
+      expect_exchanged(all_gather(group, "", as_in_context(own, kGpu0)), own, kGpu0);
     }
     EXPECT_TRUE(is_connected(group));
   });
@@ -118,7 +118,7 @@ TEST(CudaRankGangs, SumsAreInTheOrderOfTheProgram) {
       }
       for (size_t which = 0; which < sums.size(); ++which) {
         const float expected = static_cast<float>(which + 1) * 8 * kRankCount * kRankCount;
-        expect_same(sums[which], array(std::vector<float>(5000, expected)), which == 3 ? other : gpu_of(group));
+        expect_exchanged(sums[which], array(std::vector<float>(5000, expected)), which == 3 ? other : gpu_of(group));
       }
     }
     EXPECT_TRUE(is_connected(group));
@@ -132,16 +132,17 @@ TEST(CudaRankGangs, ArraysOfTheHostHaveAllPassThroughIt) {
     for (int step = 0; step < 6; ++step) {
       const bool is_here = group.rank() == step % kRankCount;
       for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kInt16}) {
-        const NDArray own = gradient_of(group.rank(), {kRankCount, 30'001}, dtype);
+        const NDArray own = value_of_rank(group.rank(), {kRankCount, 30'001}, dtype);
         const Device device = is_here ? Device{} : gpu_of(group);
         const NDArray mixed = as_in_context(own, device);
-        expect_same(all_reduce(group, "", Fold::kSum, mixed), all_reduce(group, "", Fold::kSum, own), device);
-        expect_same(reduce_scatter(group, "", Fold::kSum, mixed), reduce_scatter(group, "", Fold::kSum, own), device);
-        expect_same(broadcast(group, "", mixed, 1), broadcast(group, "", own, 1), device);
-        expect_same(all_gather(group, "", mixed), all_gather(group, "", own), device);
+        expect_exchanged(all_reduce(group, "", Fold::kSum, mixed), all_reduce(group, "", Fold::kSum, own), device);
+        expect_exchanged(reduce_scatter(group, "", Fold::kSum, mixed), reduce_scatter(group, "", Fold::kSum, own),
+                         device);
+        expect_exchanged(broadcast(group, "", mixed, 1), broadcast(group, "", own, 1), device);
+        expect_exchanged(all_gather(group, "", mixed), all_gather(group, "", own), device);
       }
       if (step != 2) continue;
-      const NDArray own = gradient_of(group.rank(), {100}, DType::kFloat32);
+      const NDArray own = value_of_rank(group.rank(), {100}, DType::kFloat32);
       all_reduce(group, "", Fold::kSum, as_in_context(own, gpu_of(group))).wait_to_read();
     }
     EXPECT_TRUE(is_connected(group));
@@ -151,9 +152,9 @@ TEST(CudaRankGangs, ArraysOfTheHostHaveAllPassThroughIt) {
 TEST(CudaRankGangs, RanksOfOneGpuPassThroughTheHost) {
   on_groups(2, [](Group& group) {
     for (int step = 0; step < 3; ++step) {
-      const NDArray own = gradient_of(group.rank(), {5000}, DType::kFloat16);
+      const NDArray own = value_of_rank(group.rank(), {5000}, DType::kFloat16);
       const NDArray there = all_reduce(group, "", Fold::kSum, as_in_context(own, kGpu0));
-      expect_same(there, all_reduce(group, "", Fold::kSum, own), kGpu0);
+      expect_exchanged(there, all_reduce(group, "", Fold::kSum, own), kGpu0);
     }
     EXPECT_EQ(group.gang_for(kGpu0), nullptr);
   });
@@ -257,9 +258,9 @@ TEST(CudaRankGangsDeathTest, ASumThatTakesTooLongFails) {
 void sum_of_ranks_by_host(const char* failure) {
   ::setenv("HEADRACE_STAND_IN_FAIL", failure, 1);
   on_groups(2, [](Group& group) {
-    const NDArray own = gradient_of(group.rank(), {1000}, DType::kFloat32);
+    const NDArray own = value_of_rank(group.rank(), {1000}, DType::kFloat32);
     const NDArray there = all_reduce(group, "", Fold::kSum, as_in_context(own, gpu_of(group)));
-    expect_same(there, all_reduce(group, "", Fold::kSum, own), gpu_of(group));
+    expect_exchanged(there, all_reduce(group, "", Fold::kSum, own), gpu_of(group));
     EXPECT_FALSE(is_connected(group));
   });
   std::cerr << (::testing::Test::HasFailure() ? "it differs\n" : "it is the sum\n");

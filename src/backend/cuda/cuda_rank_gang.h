@@ -62,7 +62,7 @@ class CudaRankGang final : public RankGang, public WatchedGang {
   std::mutex events_mutex_;
   std::vector<CUevent> events_;  // free ones; guarded by events_mutex_
   std::mutex aborting_;
-  bool is_gone_ = false;     // these two: guarded by aborting_, behind gang_lock(). The communicator is no more
+  bool is_gone_ = false;  // these two: guarded by aborting_, behind gang_lock(). The communicator is no more
   NcclComm comm_ = nullptr;
 };
 

@@ -3,22 +3,22 @@
 namespace headrace {
 namespace {
 
-NcclType type_of(const GangTask& task) noexcept { return *nccl_type_of(task.dtype); }
+NcclType nccl_type(const GangTask& task) noexcept { return *nccl_type_of(task.dtype); }
 
 NcclResult put_all_reduce(const NcclLibrary& library, const GangTask& task, void* block, size_t, NcclComm comm,
                           CUstream stream) {
-  return library.all_reduce(block, block, task.elements, type_of(task), NcclFold::kSum, comm, stream);
+  return library.all_reduce(block, block, task.elements, nccl_type(task), NcclFold::kSum, comm, stream);
 }
 
 NcclResult put_reduce(const NcclLibrary& library, const GangTask& task, void* block, size_t, NcclComm comm,
                       CUstream stream) {
-  return library.reduce(block, block, task.elements, type_of(task), NcclFold::kSum, static_cast<int>(task.root), comm,
+  return library.reduce(block, block, task.elements, nccl_type(task), NcclFold::kSum, static_cast<int>(task.root), comm,
                         stream);
 }
 
 NcclResult put_broadcast(const NcclLibrary& library, const GangTask& task, void* block, size_t, NcclComm comm,
                          CUstream stream) {
-  return library.broadcast(block, block, task.elements, type_of(task), static_cast<int>(task.root), comm, stream);
+  return library.broadcast(block, block, task.elements, nccl_type(task), static_cast<int>(task.root), comm, stream);
 }
 
 void* part_of(void* block, const GangTask& task, size_t rank) noexcept {
@@ -27,12 +27,12 @@ void* part_of(void* block, const GangTask& task, size_t rank) noexcept {
 
 NcclResult put_all_gather(const NcclLibrary& library, const GangTask& task, void* block, size_t rank, NcclComm comm,
                           CUstream stream) {
-  return library.all_gather(part_of(block, task, rank), block, task.elements, type_of(task), comm, stream);
+  return library.all_gather(part_of(block, task, rank), block, task.elements, nccl_type(task), comm, stream);
 }
 
 NcclResult put_reduce_scatter(const NcclLibrary& library, const GangTask& task, void* block, size_t rank, NcclComm comm,
                               CUstream stream) {
-  return library.reduce_scatter(block, part_of(block, task, rank), task.elements, type_of(task), NcclFold::kSum, comm,
+  return library.reduce_scatter(block, part_of(block, task, rank), task.elements, nccl_type(task), NcclFold::kSum, comm,
                                 stream);
 }
 

@@ -36,27 +36,24 @@ struct Meeting {
     char piece[kPieceBytes];
   };
   std::atomic<uint64_t> size;
-  std::atomic<uint64_t> come;    // a bit for each rank
-  std::atomic<uint64_t> opened;  // so often
+  std::atomic<uint64_t> come;  // a bit for each rank
   std::atomic<bool> is_stuck;
   std::array<Seat, kMostRanks> seats;
 };
 
+// A file without a name, which goes when the last process that has opened it does; this one does not close it.
 std::string Processes::make_place() {
-  static std::atomic<int> made{0};
-  const std::string place =
-      "/headrace_stand_in_" + std::to_string(::getpid()) + "_" + std::to_string(made.fetch_add(1));
-  const int file = ::shm_open(place.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
+  const int file = ::memfd_create("headrace_stand_in", MFD_CLOEXEC);
   if (file < 0 || ::ftruncate(file, sizeof(Meeting)) != 0) violation("the stand-in gets no shared memory");
-  ::close(file);
-  return place;
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file);
 }
 
 Processes::Processes(const std::string& place, size_t rank, size_t size, const std::string& device)
     : rank_(rank), size_(size) {
   if (size > kMostRanks || rank >= size) violation("ncclCommInitRankConfig of rank %zu of %zu", rank, size);
-  const int file = ::shm_open(place.c_str(), O_RDWR, 0600);
-  if (file < 0) violation("ncclCommInitRankConfig with the id %s, which is none or was used before", place.c_str());
+  const int file = ::open(place.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0)
+    violation("ncclCommInitRankConfig with the id %s, which is none, or its process is gone", place.c_str());
   void* const found = ::mmap(nullptr, sizeof(Meeting), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (found == MAP_FAILED) violation("the stand-in gets no shared memory");
   ::close(file);
@@ -67,7 +64,6 @@ Processes::Processes(const std::string& place, size_t rank, size_t size, const s
   std::snprintf(meeting_->seats[rank].device, kTextBytes, "%s", device.c_str());
   if (meeting_->come.fetch_or(uint64_t{1} << rank) >> rank & 1)
     violation("ncclCommInitRankConfig of rank %zu, which is there", rank);
-  if (meeting_->opened.fetch_add(1) + 1 == size) ::shm_unlink(place.c_str());
 }
 
 Processes::~Processes() { ::munmap(meeting_, sizeof(Meeting)); }
