@@ -7,6 +7,8 @@ import ssl
 import sys
 import time
 
+from ._ports import free_ports
+
 __all__ = ["Schedulers", "addresses_of_schedulers", "ports_of_schedulers", "reach_etcd"]
 
 _HTTPS = "https://"
@@ -21,7 +23,7 @@ _SECONDS_TO_REACH = 5
 
 def ports_of_schedulers(first, count):
     """The ports of so many: the first one's, unless that is 0, and others that are free."""
-    return [first, *_free_ports(count - 1)] if first else _free_ports(count)
+    return [first, *free_ports(count - 1)] if first else free_ports(count)
 
 
 def addresses_of_schedulers(host, ports, etcd):
@@ -145,14 +147,3 @@ class Schedulers:
     def reap(self):
         for one in self._all:
             one.reap()
-
-
-def _free_ports(count):
-    found = [socket.socket() for _ in range(count)]
-    try:
-        for one in found:
-            one.bind(("", 0))
-        return [one.getsockname()[1] for one in found]
-    finally:
-        for one in found:
-            one.close()

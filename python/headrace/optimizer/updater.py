@@ -72,8 +72,8 @@ class Updater:
                 optimizer.update_multi_precision(i, w, g, self.states[i])
 
     def repeated_updates(self):
-        """The operations of the last call on lists, when it was the call before it again, and the next will be it
-        as long as no attribute of the optimizer or a parameter is set; None otherwise.
+        """The operations of the last call on lists, which was the one before it again, as the next will be
+        for as long as no attribute of the optimizer or a parameter is set; None otherwise.
         """
         optimizer = self.optimizer
         if not optimizer.has_update_group or not optimizer._repeats():

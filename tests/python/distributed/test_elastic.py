@@ -6,7 +6,6 @@ import pathlib
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,16 +13,11 @@ import time
 import pytest
 
 from headrace._elastic import line_to_join, range_of, with_range
+from headrace._ports import free_ports
 from headrace.launch import main
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "elastic.py"
 SECONDS = 120  # that a job may take on a busy machine
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def start(folder, *options, program=PROGRAM):
@@ -157,7 +151,7 @@ def test_a_synchronous_job_begins_anew_from_a_checkpoint_with_workers_that_join(
 
 class TestErrors:
     def test_a_job_that_is_not_elastic(self, tmp_path):
-        address = f"127.0.0.1:{free_port()}"
+        address = f"127.0.0.1:{free_ports(1)[0]}"
         job = start(tmp_path, "-n", "1", "--plain", "--port", address.partition(":")[2])
         await_workers(tmp_path, job, lambda told: len(told) == 1)
         command = [sys.executable, str(PROGRAM), str(tmp_path)]

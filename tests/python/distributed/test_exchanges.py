@@ -2,13 +2,14 @@
 
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 
 import numpy
 import pytest
 from mismatches import assert_told_to_all, every_mismatch, seen_in
+
+from headrace._ports import free_ports
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SECONDS = 180  # that a job may take on a busy machine
@@ -104,7 +105,7 @@ def test_processes_started_as_those_of_mxnet_are():
     )
     with subprocess.Popen(
         [sys.executable, "-m", "headrace.kvstore"],
-        env={**os.environ, **_variables("scheduler", port := _free_port())},
+        env={**os.environ, **_variables("scheduler", port := free_ports(1)[0])},
     ) as scheduler:
         server = subprocess.Popen(
             [sys.executable, "-m", "headrace.kvstore"], env={**os.environ, **_variables("server", port)}
@@ -130,9 +131,3 @@ def _variables(role, port):
         "DMLC_NUM_WORKER": "2",
         "DMLC_NUM_SERVER": "1",
     }
-
-
-def _free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]

@@ -16,6 +16,7 @@ import pytest
 
 from headrace import timeline
 from headrace._certificates import make_certificates
+from headrace._ports import free_ports
 from headrace.launch import main
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
@@ -27,12 +28,6 @@ def launch(*arguments, program, workers=3, servers=2):
     command = [sys.executable, "-m", "headrace.launch", "-n", str(workers), "-s", str(servers)]
     command += [sys.executable, str(PROGRAMS / f"{program}.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 def lines_of(job):
@@ -213,7 +208,7 @@ def start_by_roles(command, **options):
     environment = {
         **os.environ,
         "DMLC_PS_ROOT_URI": "127.0.0.1",
-        "DMLC_PS_ROOT_PORT": str(free_port()),
+        "DMLC_PS_ROOT_PORT": str(free_ports(1)[0]),
         "DMLC_NUM_WORKER": "2",
         "DMLC_NUM_SERVER": "1",
     }
@@ -304,7 +299,7 @@ def test_a_job_that_fails_is_started_again(restart, status):
 
 
 def test_who_has_no_certificate_is_refused(certificates, monkeypatch):
-    port = free_port()
+    port = free_ports(1)[0]
     for name, value in {
         **TestErrors.job,
         "DMLC_ROLE": "scheduler",

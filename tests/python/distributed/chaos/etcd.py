@@ -4,13 +4,14 @@ import base64
 import json
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import time
 import urllib.request
 
 import pytest
+
+from headrace._ports import free_ports
 
 PROGRAM = shutil.which("etcd")
 SECONDS = 60  # that it may take to begin on a busy machine
@@ -147,11 +148,3 @@ def _text(value):
 def _without_options():
     """The environment without what etcd would take for its own."""
     return {name: value for name, value in os.environ.items() if not name.startswith("ETCD_")}
-
-
-def free_ports(count):
-    found = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in found]
-    for one in found:
-        one.close()
-    return ports

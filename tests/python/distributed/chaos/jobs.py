@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import random
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import time
 import pytest
 
 import headrace
+from headrace._ports import free_ports
 
 from . import histories
 from .etcd import Etcd
@@ -179,7 +179,7 @@ def _run(scenario, folder):
 
 
 def _run_with(scenario, folder, etcd, network):
-    port = _free_port()
+    port = free_ports(1)[0]
     count = max(scenario.schedulers, 1)
     gates = [network.gate(_Scheduler(port, one)) for one in range(count)] if network else []
     crossing = network.crossing() if scenario.has_links else None
@@ -262,9 +262,3 @@ class _Scheduler:
             if addresses := variables.get("HEADRACE_SCHEDULERS"):
                 self._own = int(addresses.split(",")[self._number].rpartition(":")[2])
         return self._own
-
-
-def _free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
