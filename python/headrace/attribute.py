@@ -20,9 +20,8 @@ class AttrScope(metaclass=PerThread):
     'dev1'
     """
 
-    _subgraph_names: dict[str, int] = defaultdict(
-        int
-    )  # name to how many bodies of loops and branches have had it
+    # Name to how many bodies of loops and branches have had it.
+    _subgraph_names: dict[str, int] = defaultdict(int)
 
     def __init__(self, **attributes):
         for name, value in attributes.items():

@@ -123,9 +123,8 @@ class _MomentumOptimizer(FusedOptimizer):
         return state[1], state[0]
 
     def _repeats(self):
-        if (
-            self.lr_scheduler is not None or type(self).__module__ != __name__
-        ):  # rules of programs may do anything
+        is_of_a_program = type(self).__module__ != __name__  # which may define any of the methods
+        if self.lr_scheduler is not None or is_of_a_program:
             return False
         bounds = () if self.clip_gradient is None else (self.clip_gradient,)
         return are_numbers(self.lr, self.wd, self.rescale_grad, self.momentum, *bounds)
