@@ -22,6 +22,13 @@ bool equal(nb::handle a, nb::handle b) {
   return is_equal == 1;
 }
 
+// Null: the dictionary has no such name.
+nb::handle value_in(const nb::dict& dict, nb::handle name) {
+  const nb::handle value = PyDict_GetItemWithError(dict.ptr(), name.ptr());
+  if (!value && PyErr_Occurred()) throw nb::python_error();
+  return value;
+}
+
 // An update operator with the arrays that it is called with. What a step has in common with the one before it is kept.
 class UpdateMany {
  public:
@@ -131,12 +138,12 @@ class UpdateMany {
 class Snapshot {
  public:
   Snapshot(nb::dict dict, nb::handle names) : dict_(std::move(dict)), size_(dict_.size()) {
-    for (nb::handle name : names) entries_.emplace_back(nb::borrow(name), nb::borrow(value_of(name)));
+    for (nb::handle name : names) entries_.emplace_back(nb::borrow(name), nb::borrow(value_in(dict_, name)));
   }
 
   bool holds() const {
     return dict_.size() == size_ && std::ranges::all_of(entries_, [this](const auto& entry) {
-             return value_of(entry.first).ptr() == entry.second.ptr();
+             return value_in(dict_, entry.first).ptr() == entry.second.ptr();
            });
   }
 
@@ -150,13 +157,6 @@ class Snapshot {
   }
 
  private:
-  // Null: none has this name.
-  nb::handle value_of(nb::handle name) const {
-    const nb::handle value = PyDict_GetItemWithError(dict_.ptr(), name.ptr());
-    if (!value && PyErr_Occurred()) throw nb::python_error();
-    return value;
-  }
-
   nb::dict dict_;
   size_t size_;
   std::vector<std::pair<nb::object, nb::object>> entries_;
@@ -166,8 +166,7 @@ class Snapshot {
 nb::object count_updates(nb::dict counts, nb::handle indices, nb::handle before, nb::object highest) {
   static const nb::int_* const kOne = new nb::int_(1);  // never freed: Python may have ended when statics are
   for (nb::handle index : indices) {
-    const nb::handle known = PyDict_GetItemWithError(counts.ptr(), index.ptr());
-    if (!known && PyErr_Occurred()) throw nb::python_error();
+    const nb::handle known = value_in(counts, index);
     nb::object count = (known ? known : before) + *kOne;
     if (PyDict_SetItem(counts.ptr(), index.ptr(), count.ptr()) < 0) throw nb::python_error();
     if (count > highest) highest = std::move(count);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "collective/agreement.h"
 
 namespace headrace::collective {
@@ -65,6 +67,14 @@ class Pair {
   void offer(int rank) {
     tell(rank, {.what = Event::What::kOffered, .name = std::to_string(rank), .call = rank == 0 ? "there" : ""});
   }
+  // Both have an accelerator and make a call, whose values are there or, by rank, in the memory of the host.
+  void call(std::array<bool, 2> by_gang) {
+    for (int rank = 0; rank < 2; ++rank) {
+      offer(rank);
+      announce(rank);
+      ready(rank, by_gang[static_cast<size_t>(rank)]);
+    }
+  }
   void connect() {
     for (int rank = 0; rank < 2; ++rank) tell(rank, {.what = Event::What::kConnected});
   }
@@ -91,11 +101,7 @@ using Ways = std::vector<std::vector<Way>>;
 
 TEST(GangAgreement, CallsWaitUntilAllAreConnected) {
   Pair pair;
-  for (int rank = 0; rank < 2; ++rank) {
-    pair.offer(rank);
-    pair.announce(rank);
-    pair.ready(rank, true);
-  }
+  pair.call({true, true});
   EXPECT_EQ(pair.cycle(), (Ways{{}, {}}));
   EXPECT_EQ(pair.cycle(), (Ways{{}, {}}));
   EXPECT_TRUE(pair.rank(0).awaits_values());  // nobody takes it for a stall
@@ -105,11 +111,7 @@ TEST(GangAgreement, CallsWaitUntilAllAreConnected) {
 
 TEST(GangAgreement, CallsGoByTheHostWhereOneRankHasItsValuesThere) {
   Pair pair;
-  for (int rank = 0; rank < 2; ++rank) {
-    pair.offer(rank);
-    pair.announce(rank);
-    pair.ready(rank, rank == 1);
-  }
+  pair.call({false, true});
   EXPECT_EQ(pair.cycle(), (Ways{{}, {Way::kToHost}}));
   EXPECT_EQ(pair.cycle(), (Ways{{}, {}}));
   pair.ready(1, false);
@@ -124,11 +126,7 @@ TEST(GangAgreement, CallsGoByTheHostWhereOneRankHasItsValuesThere) {
 
 TEST(GangAgreement, CallsThatHaveWaitedGoByTheHostWhenItIsRefused) {
   Pair pair;
-  for (int rank = 0; rank < 2; ++rank) {
-    pair.offer(rank);
-    pair.announce(rank);
-    pair.ready(rank, true);
-  }
+  pair.call({true, true});
   pair.cycle();
   pair.tell(1, {.what = Event::What::kConnected, .failure = CallFailure{.text = "no way"}});
   EXPECT_EQ(pair.cycle(), (Ways{{Way::kToHost}, {Way::kToHost}}));
