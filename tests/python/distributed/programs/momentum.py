@@ -25,6 +25,7 @@ def main(what):
         for key in KEYS:
             store.push(key, nd.ones((2,)) * 4)
         store.save_checkpoint()
+    out.wait_to_read()  # a barrier waits for workers, not for what they have pushed
     store.barrier()
     for key in KEYS:
         store.pull(key, out=out)
