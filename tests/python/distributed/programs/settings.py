@@ -34,6 +34,8 @@ other = kv.create("dist_async")  # a second store has keys of its own
 other.set_optimizer(optimizer.SGD(learning_rate=1.0))
 other.init(3, nd.zeros((2,)))
 other.push(3, nd.ones((2,)))
+other.pull(3, out=out)
+out.wait_to_read()  # a barrier waits for workers, not for what they have pushed
 store.barrier()
 other.pull(3, out=out)
 assert out.asnumpy().tolist() == [-float(store.num_workers)] * 2, out
