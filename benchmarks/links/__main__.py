@@ -1,6 +1,6 @@
 """What the planner predicts beside what links of a known rate take.
 
-    python benchmarks/links [--rounds 5] [--only servers,ranks,plans]
+    python benchmarks/links [--rounds 5] [--only servers,ranks,plans] [--first-come]
 
 Makes networks of namespaces and virtual interfaces, each link so slow that two cores idle. On them run
 stores with servers, stores of ranks without servers, and other strategies of the planner, carried out by
@@ -51,12 +51,12 @@ def smallest():
     yield ranks(4, 200, 1, 8 * MB)
 
 
-def answer(case, rounds):
+def answer(case, rounds, by_turns=True):
     """What was predicted and seen of a case: seconds, and by link the bytes carried over those predicted."""
     if case.kind == "ranks" and not shutil.which("mpirun"):
         return {"case": case.text, "skipped": "there is no mpirun, which Debian's package openmpi-bin has"}
     predicted = case.made.simulate()
-    with Network(case.topology) as network:
+    with Network(case.topology, by_turns) as network:
         measured = case.run(network, rounds)
     wire = {
         link: min(one.loads[link] for one in measured) / count
@@ -91,6 +91,9 @@ def main(arguments):
     parser = argparse.ArgumentParser(prog="benchmarks/links", description=__doc__.partition("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="servers,ranks,plans", metavar="KINDS")
+    parser.add_argument(
+        "--first-come", action="store_true", help="links serve who comes first, not devices by turns"
+    )
     parser.add_argument("--smallest", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # with what it has made
@@ -105,7 +108,7 @@ def main(arguments):
     print("| what | predicted | measured | ratio | wire |\n|---|---|---|---|---|")
     for case in cases():
         if case.kind in options.only.split(","):
-            print(row(answer(case, options.rounds)), flush=True)
+            print(row(answer(case, options.rounds, not options.first_come)), flush=True)
     return 0
 
 

@@ -1,8 +1,8 @@
 """Network: a topology of the planner made of Linux network namespaces.
 
 Each device is a namespace with an address of its own, each switch a bridge, each link a pair of virtual
-interfaces whose two ends send no faster than the link (`tc`, a token bucket). So a topology is both what is
-predicted and what is measured.
+interfaces whose two ends send no faster than the link (`tc`, token buckets), and serve by turns what different
+devices send each other, as the planner has it. So a topology is both what is predicted and what is measured.
 """
 
 import contextlib
@@ -15,6 +15,7 @@ import subprocess
 PREFIX = "headrace-"  # of the names of namespaces; the process that made one follows
 BURST = 4 << 10  # bytes that a link sends at once after a pause
 QUEUE = 128 << 10  # bytes that wait in front of a link before it drops some, as a switch does
+TURN = 3200  # bytes that a sender has of a link before it is the next one's turn
 SEGMENTS = 2  # packets that the kernel moves as one: links mix those of several senders, as cables do
 
 _numbers = itertools.count()
@@ -33,7 +34,9 @@ def obstacle():
         f"ip -n {name} link add hr0 type veth peer name hr1",
         f"ip -n {name} link set hr0 gso_max_segs {SEGMENTS}",
         f"ip -n {name} link add hr2 type bridge",
-        f"ip netns exec {name} tc qdisc add dev hr0 root tbf rate 100mbit burst {BURST} limit {QUEUE}",
+        f"ip netns exec {name} tc qdisc add dev hr0 root handle 1: htb",
+        f"ip netns exec {name} tc class add dev hr0 parent 1: classid 1:1 htb rate 100mbit burst {BURST} quantum {TURN}",
+        f"ip netns exec {name} tc filter add dev hr0 parent 1: protocol ip u32 match ip src 10.0.0.1 flowid 1:1",
     ]
     try:
         for step in steps:
@@ -63,23 +66,27 @@ def _delete_all(names):
         subprocess.run(["ip", "netns", "delete", name], capture_output=True)
 
 
-def _run(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+def _run(*words, given=None):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, input=given)
     if done.returncode != 0:
         raise RuntimeError(f"`{' '.join(map(str, words))}` says: {(done.stderr or done.stdout).strip()}")
     return done.stdout
 
 
 class Network:
-    """The network of a topology, for as long as the `with` block lasts. Its links must be a tree."""
+    """The network of a topology, for as long as the `with` block lasts. Its links must be a tree.
 
-    def __init__(self, topology):
+    Without `by_turns` links serve first who comes first: whoever sends more to a full queue has more of the link.
+    """
+
+    def __init__(self, topology, by_turns=True):
         spec = json.loads(topology.to_json())
         self.devices = [device["name"] for device in spec["devices"]]
         self._switches = [switch["name"] for switch in spec["switches"]]
         self._links = spec["links"]
         if len(self._links) != len(self.devices) + len(self._switches) - 1:
             raise ValueError(f"{topology!r}: only a tree of links can be made of bridges")
+        self._by_turns = by_turns
         self._inside = _name_of_next()  # the namespace with all bridges
         self._names = {device: _name_of_next() for device in self.devices}
         self._ends = {}  # by direction of a link: namespace and interface that sends
@@ -125,10 +132,25 @@ class Network:
                 switch = f"switch{self._switches.index(here)}"
                 _run("ip", "-n", self._inside, "link", "set", end, "master", switch)
             _run("ip", "-n", name, "link", "set", end, "gso_max_segs", SEGMENTS, "up")
-            bits = int(8 * link["bandwidth"] * link["lanes"])
-            shape = ("tbf", "rate", f"{bits}bit", "burst", BURST, "limit", QUEUE)
-            _run(*self._inside_of(name), "tc", "qdisc", "add", "dev", end, "root", *shape)
+            self._limit(name, end, int(8 * link["bandwidth"] * link["lanes"]))
             self._ends[f"{here}>{there}"] = (name, end)
+
+    def _limit(self, name, end, bits):
+        """Has an end of a link send no faster; each stream between two devices has a queue of its own, or all one."""
+        pairs = list(itertools.permutations(self.addresses.values(), 2)) if self._by_turns else []
+        limits = f"ceil {bits}bit burst {BURST} cburst {BURST}"
+        commands = [
+            f"qdisc add dev {end} root handle 1: htb default 1",
+            f"class add dev {end} parent 1: classid 1:ffff htb rate {bits}bit {limits}",
+        ]
+        for queue in range(1, len(pairs) + 2):
+            share = f"rate {bits // (len(pairs) + 1)}bit {limits} quantum {TURN}"
+            commands.append(f"class add dev {end} parent 1:ffff classid 1:{queue:x} htb {share}")
+            commands.append(f"qdisc add dev {end} parent 1:{queue:x} bfifo limit {QUEUE}")
+        for queue, (source, target) in enumerate(pairs, 2):
+            match = f"match ip src {source} match ip dst {target}"
+            commands.append(f"filter add dev {end} parent 1: protocol ip u32 {match} flowid 1:{queue:x}")
+        _run(*self._inside_of(name), "tc", "-batch", "-", given="\n".join(commands))
 
     @staticmethod
     def _inside_of(name):
@@ -143,5 +165,5 @@ class Network:
         found = {}
         for direction, (name, end) in self._ends.items():
             shown = _run(*self._inside_of(name), "tc", "-s", "-j", "qdisc", "show", "dev", end)
-            found[direction] = json.loads(shown)[0]["bytes"]
+            found[direction] = next(one["bytes"] for one in json.loads(shown) if one.get("root"))
         return found

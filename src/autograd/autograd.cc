@@ -1,6 +1,9 @@
 #include "autograd/autograd.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory_resource>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -36,11 +39,11 @@ auto walking(bool recording, bool training) {
 
 // What the walk knows of one node.
 struct Entry {
-  NodePtr node;                // kept: freeing the graph drops the links that hold it
-  std::vector<NDArray> heads;  // gradient of each output, none while nothing arrived
-  uint32_t uses = 0;           // edges that lead here from visited nodes and heads
-  bool owned = false;          // heads[0] is a sum made here, so it may be added to in place
-  bool useful = false;         // leads to a leaf that wants its gradient
+  NodePtr node;                     // kept: freeing the graph drops the links that hold it
+  std::pmr::vector<NDArray> heads;  // gradient of each output, none while nothing arrived
+  uint32_t uses = 0;                // edges that lead here from visited nodes and heads
+  bool owned = false;               // heads[0] is a sum made here, so it may be added to in place
+  bool useful = false;              // leads to a leaf that wants its gradient
 };
 
 class Walk {
@@ -105,7 +108,7 @@ class Walk {
     } else if (auto found = index_.find(node); found != index_.end()) {
       return entries_[found->second];
     }
-    entries_.push_back({NodePtr(node), {}});
+    entries_.push_back({NodePtr(node), std::pmr::vector<NDArray>(&memory_)});
     if (!index_.empty())
       index_.emplace(node, entries_.size() - 1);
     else if (entries_.size() > kLinear)
@@ -197,7 +200,7 @@ class Walk {
 
   void step(Entry& entry) {
     Node& node = *entry.node;
-    std::vector<NDArray> heads = std::move(entry.heads);
+    std::pmr::vector<NDArray> heads = std::move(entry.heads);
     heads.resize(std::max<size_t>(node.outputs.size(), std::max<size_t>(1, heads.size())));
     bool reached = std::any_of(heads.begin(), heads.end(), [](const NDArray& h) { return static_cast<bool>(h); });
     if (!reached) return;
@@ -225,6 +228,8 @@ class Walk {
             "detach() or stop_gradient on its result, or compute it outside of autograd.record()",
             node.op->name);
     }
+    outputs_.reserve(node.outputs.size());
+    inputs_.reserve(node.inputs.size());
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       NDArray output(node.outputs[k]);
       if (keep_links_) output.set_node(NodePtr(&node), static_cast<uint32_t>(k));
@@ -236,7 +241,7 @@ class Walk {
       node.custom(gradient);
     else
       node.op->gradient(gradient, *node.attrs);
-    for (std::vector<NDArray>* arrays : {&inputs_, &outputs_, &targets_}) arrays->clear();
+    for (std::pmr::vector<NDArray>* arrays : {&inputs_, &outputs_, &targets_}) arrays->clear();
   }
 
   static constexpr size_t kLinear = 24;  // up to here a search beats a table
@@ -246,10 +251,14 @@ class Walk {
       "twice, you need to pass retain_graph=True to backward.";
   friend void check_recorded(std::span<const NDArray> heads);
 
-  std::vector<Entry> entries_;
+  // Of short walks all lists lie in the walk itself.
+  alignas(std::max_align_t) std::array<std::byte, 3 * kLinear * sizeof(Entry) / 2> buffer_;
+  std::pmr::monotonic_buffer_resource memory_{buffer_.data(), buffer_.size()};
+  std::pmr::vector<Entry> entries_{&memory_};
   std::unordered_map<Node*, size_t> index_;
-  std::vector<NDArray> inputs_, outputs_, results_, targets_;  // of the node whose rule runs; memory for all of them
-  std::vector<uint8_t> wanted_;
+  // Of the node whose rule runs; memory for all of them.
+  std::pmr::vector<NDArray> inputs_{&memory_}, outputs_{&memory_}, results_{&memory_}, targets_{&memory_};
+  std::pmr::vector<uint8_t> wanted_{&memory_};
   bool keep_links_, to_leaves_, is_last_, reaches_leaf_ = false;
 };
 
