@@ -274,6 +274,7 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
 SmallVector<size_t, 6> memory_order(const Shape& shape, const Strides& strides, AxisSet axes) {
   SmallVector<size_t, 6> order;
   for (size_t d = 0; d < shape.size(); ++d) order.push_back(d);
+  if (std::ranges::is_sorted(strides, std::ranges::greater())) return order;
   const SmallVector<size_t, 6> given = order;
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
   size_t last_kept = 0;
