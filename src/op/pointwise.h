@@ -145,7 +145,8 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std
                    std::span<View* const> outputs);
 // The strides of an array in the space to which it is broadcast, one for each dimension of the space.
 void broadcast_strides(const Shape& shape, const Strides& own, const Shape& space, int64_t* strides);
-// Whether all arrays have one shape and are packed in one order of the axes.
+// Whether all arrays are the same elements one after another: they are dense and equally large, or have one shape and
+// are packed in one order of the axes.
 bool is_flat(std::span<View* const> inputs, std::span<View* const> written);
 
 // Applies one update operator to many parameters in a single task. Each call is (inputs, attributes) as for `op`; the

@@ -136,15 +136,16 @@ void launch_pointwise_cuda(const OpDef& op, const Attrs& attrs, ComputeType comp
   SmallVector<double, 8> parameters;
   append_parameters(body, attrs, parameters);
   begin_mutations(op, inputs);
-  begin_writes(inputs, outputs, is_flat(inputs, written));
-  const Shape& space = written[0]->shape();
+  const bool flat = is_flat(inputs, written);
+  begin_writes(inputs, outputs, flat);
+  const Shape space = flat ? Shape{written[0]->size()} : written[0]->shape();
   std::vector<Strides> strides;
   strides.reserve(inputs.size() + written.size());
   Operands operands;
   for (const std::span<View* const> views : {inputs, std::span<View* const>(written)}) {
     for (const View* view : views) {
-      Strides& own = strides.emplace_back(space.size());
-      broadcast_strides(view->shape(), view->strides(), space, own.data());
+      Strides& own = strides.emplace_back(space.size(), 1);
+      if (!flat) broadcast_strides(view->shape(), view->strides(), space, own.data());
       operands.push_back({view->address(), view->dtype(), own.data()});
     }
   }

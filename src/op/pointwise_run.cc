@@ -112,8 +112,8 @@ bool is_flat(std::span<View* const> inputs, std::span<View* const> written) {
   const bool row_major = first.is_contiguous();
   if (!row_major && !is_dense(first.shape(), first.strides())) return false;
   const auto alike = [&](const View* view) {
-    if (view->shape() != first.shape()) return false;
-    return row_major ? view->is_contiguous() : view->strides() == first.strides();
+    if (row_major) return view->is_contiguous() && (view->shape() == first.shape() || view->size() == first.size());
+    return view->shape() == first.shape() && view->strides() == first.strides();
   };
   return std::ranges::all_of(inputs, alike) && std::ranges::all_of(written.subspan(1), alike);
 }

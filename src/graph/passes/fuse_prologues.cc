@@ -60,9 +60,13 @@ class PrologueFusion {
     const Step& step = graph_.steps[p];
     if (!is_fusible(*step.op)) return Uses::kNone;
     if (step.op->pointwise->formula.outputs[0].kind() == Expr::Kind::kConstant) return Uses::kNone;
-    const bool changes = std::any_of(step.inputs.begin(), step.inputs.end(),
-                                     [&](int input) { return uses_.changes_between(input, p, s); });
-    return changes ? Uses::kNone : p;
+    // The elements of dense arrays of other shapes are not counted as the reduction counts them.
+    const auto fits = [&](int input) {
+      const View& view = *type(input);
+      return (view.size() != type(id)->size() || view.shape() == type(id)->shape()) &&
+             !uses_.changes_between(input, p, s);
+    };
+    return std::all_of(step.inputs.begin(), step.inputs.end(), fits) ? p : Uses::kNone;
   }
 
   // The step that reads the result and nothing that comes later or has another shape.

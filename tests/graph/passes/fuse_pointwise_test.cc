@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "graph/compiled_graph.h"
 #include "graph/passes.h"
 #include "tests/graph/graphs.h"
 
@@ -104,6 +105,71 @@ TEST(Fuse, AGroupEndsWhereAViewOfItIsRead) {
             "%3 = view transpose(%1) : float32 (3, 3) strided\n"
             "%4 = elemwise_add(%2, %3) : float32 (3, 3)\n"
             "return %4\n");
+}
+
+TEST(Fuse, ViewsThatGiveAnotherShapeAreLookedThrough) {
+  EXPECT_EQ(fused_pointwise({{2, 3}, {6}},
+                            [](const Arrays& in) -> Arrays {
+                              const NDArray flat = call("_reshape_to", {call("tanh", {in[0]})}, {{"shape", Shape{6}}});
+                              return {call("elemwise_mul", {flat, in[1]})};
+                            }),
+            "%0 = input : float32 (2, 3)\n"
+            "%1 = input : float32 (6,)\n"
+            "%4 = _fused(%0, %1) : float32 (6,)\n"
+            "return %4\n");
+}
+
+TEST(Fuse, ResultsHaveTheirOwnShapes) {
+  const std::string text = fused_pointwise({{2, 3}}, [](const Arrays& in) -> Arrays {
+    const NDArray a = call("tanh", {in[0]});
+    const NDArray row = call("_reshape_to", {a}, {{"shape", Shape{1, 6}}});
+    const NDArray column = call("_reshape_to", {row}, {{"shape", Shape{6, 1}}});
+    const NDArray b = call("square", {row}), c = call("relu", {column});
+    return {a, b, c, call("sum", {column}, {{"axis", Shape{0}}})};
+  });
+  EXPECT_EQ(text,
+            "%0 = input : float32 (2, 3)\n"
+            "%1, %4, %5 = _fused(%0) : float32 (2, 3)\n"
+            "%2 = view _reshape_to(%1, shape=(1, 6)) : float32 (1, 6)\n"
+            "%3 = view _reshape_to(%2, shape=(6, 1)) : float32 (6, 1)\n"
+            "%6 = sum(%3, axis=(0,)) : float32 (1,)\n"
+            "return %1 %4 %5 %6\n");
+}
+
+TEST(Fuse, WhatIsBroadcastInAnotherShapeStays) {
+  const auto broadcast = [](const Arrays& in) -> Arrays {
+    const NDArray a = call("_reshape_to", {call("tanh", {in[0]})}, {{"shape", Shape{3, 1}}});
+    return {call("broadcast_add", {a, in[1]})};
+  };
+  const std::string spread = fused_pointwise({{3}, {3, 4}}, broadcast);
+  EXPECT_EQ(spread.find("_fused"), std::string::npos) << spread;
+  const auto bias = [](const Arrays& in) -> Arrays {
+    const NDArray sum = call("broadcast_add", {in[0], in[1]});
+    return {call("relu", {call("_reshape_to", {sum}, {{"shape", Shape{6}}})})};
+  };
+  const std::string biased = fused_pointwise({{2, 3}, {3}}, bias);
+  EXPECT_EQ(biased.find("_fused"), std::string::npos) << biased;
+}
+
+TEST(Fuse, ShapesChangeNoBit) {
+  const auto body = [](const Arrays& in) -> Arrays {
+    const NDArray a = call("elemwise_sub", {call("_reshape_to", {in[0]}, {{"shape", Shape{5, 1, 7}}}), in[1]});
+    const NDArray b = call("square", {call("_reshape_to", {a}, {{"shape", Shape{35}}})});
+    const NDArray c = call("elemwise_mul", {b, call("_reshape_to", {in[0]}, {{"shape", Shape{35}}})});
+    return {a, call("tanh", {call("_reshape_to", {c}, {{"shape", Shape{7, 5}}})})};
+  };
+  const std::vector<Shape> shapes = {{35}, {5, 1, 7}};
+  Lowered graph = traced(shapes, body);
+  fuse(graph);
+  EXPECT_EQ(std::ranges::count_if(graph.steps, [](const Step& step) { return !step.is_view; }), 1) << to_text(graph);
+  const CompiledGraph compiled(std::move(graph));
+  const Arrays given = {varied({35}, DType::kFloat32, 1), varied({5, 1, 7}, DType::kFloat32, 2)};
+  const Arrays expected = body(given), got = {NDArray::empty({5, 1, 7}), NDArray::empty({7, 5})};
+  for (const NDArray& one : given) one.wait_to_read();
+  View* in[] = {given[0].view().get(), given[1].view().get()};
+  View* out[] = {got[0].view().get(), got[1].view().get()};
+  compiled.run(in, out, nullptr, {});
+  for (size_t k = 0; k < expected.size(); ++k) EXPECT_EQ(got[k].to_vector<float>(), expected[k].to_vector<float>());
 }
 
 // The running mean is read before batch normalisation moves it.
