@@ -133,8 +133,8 @@ def get_symbol(x):
     """What was recorded to compute the array `x`, as a Symbol.
 
     Arrays with attached gradients are its variables var0, var1 ..., other arrays that were read null0,
-    null1 ... AssertionError: `x` is no array. MXNetError: nothing was recorded, backward has freed it, or a
-    part of it is a hybridized block or a Function.
+    null1 ... Hybridized blocks are the operators that they are made of. AssertionError: `x` is no array.
+    MXNetError: nothing was recorded, backward has freed it, or a part of it is a Function.
 
     Examples
     --------

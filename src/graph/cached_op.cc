@@ -320,6 +320,46 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   return compiled;
 }
 
+// The gradient of a call.
+struct CachedOp::Backward {
+  std::shared_ptr<const Compiled> compiled;
+  Device device;
+  StoragePtr kept;
+  std::vector<ViewPtr> given;
+  std::vector<NDArray> saved;
+
+  void operator()(Gradient& g) const {
+    if (thread_state().recording) return record_gradients(*compiled, given, g);
+    const Lowered& graph = compiled->backward->graph();
+    std::vector<NDArray> reads, writes;
+    reads.reserve(compiled->output_types.size() + saved.size());
+    writes.reserve(compiled->gradient_of.size());
+    for (size_t k = 0; k < compiled->output_types.size(); ++k) {
+      const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
+      if (!g.has_head(k)) {
+        reads.push_back(full(type.shape(), 0, type.dtype(), device));
+      } else if (g.head(k).storage_kind() == StorageKind::kDense && g.head(k).strides() == type.strides() &&
+                 g.head(k).dtype() == type.dtype()) {
+        reads.push_back(g.head(k).detach());
+      } else {
+        reads.push_back(make_array(type, device));
+        copy_into(reads.back(), g.head(k));
+      }
+    }
+    reads.insert(reads.end(), saved.begin(), saved.end());
+    for (size_t k = 0; k < compiled->gradient_of.size(); ++k) {
+      const size_t i = compiled->gradient_of[k];
+      const View& type = *graph.values[static_cast<size_t>(graph.outputs[k])].type;
+      const NDArray& target = g.target(i);
+      const bool fits = target && target.dtype() == type.dtype() && target.strides() == type.strides();
+      writes.push_back(fits ? target.detach() : make_array(type, device));
+      g.set(i, writes.back());
+    }
+    push_graph("CachedOp.backward", std::shared_ptr<const CompiledGraph>(compiled, compiled->backward.get()), reads,
+               writes, {}, device, g.is_last() ? kept : StoragePtr());
+  }
+};
+
 std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled>& compiled,
                                             std::span<const NDArray> inputs) {
   const auto part = [&](const std::unique_ptr<const CompiledGraph>& half) {
@@ -343,40 +383,14 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   std::vector<ViewPtr> given;  // what gradients of higher order start from
   given.reserve(inputs.size());
   for (const NDArray& input : inputs) given.push_back(input.view());
-  autograd::record_node(
-      inputs, outputs,
-      [compiled, device, kept, given = std::move(given), saved = std::move(saved)](Gradient& g) {
-        if (thread_state().recording) return record_gradients(*compiled, given, g);
-        const Lowered& graph = compiled->backward->graph();
-        std::vector<NDArray> reads, writes;
-        reads.reserve(compiled->output_types.size() + saved.size());
-        writes.reserve(compiled->gradient_of.size());
-        for (size_t k = 0; k < compiled->output_types.size(); ++k) {
-          const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
-          if (!g.has_head(k)) {
-            reads.push_back(full(type.shape(), 0, type.dtype(), device));
-          } else if (g.head(k).storage_kind() == StorageKind::kDense && g.head(k).strides() == type.strides() &&
-                     g.head(k).dtype() == type.dtype()) {
-            reads.push_back(g.head(k).detach());
-          } else {
-            reads.push_back(make_array(type, device));
-            copy_into(reads.back(), g.head(k));
-          }
-        }
-        reads.insert(reads.end(), saved.begin(), saved.end());
-        for (size_t k = 0; k < compiled->gradient_of.size(); ++k) {
-          const size_t i = compiled->gradient_of[k];
-          const View& type = *graph.values[static_cast<size_t>(graph.outputs[k])].type;
-          const NDArray& target = g.target(i);
-          const bool fits = target && target.dtype() == type.dtype() && target.strides() == type.strides();
-          writes.push_back(fits ? target.detach() : make_array(type, device));
-          g.set(i, writes.back());
-        }
-        push_graph("CachedOp.backward", std::shared_ptr<const CompiledGraph>(compiled, compiled->backward.get()), reads,
-                   writes, {}, device, g.is_last() ? kept : StoragePtr());
-      },
-      compiled->types);
+  autograd::record_node(inputs, outputs, Backward{compiled, device, kept, std::move(given), std::move(saved)},
+                        compiled->types);
   return outputs;
+}
+
+const Symbol* CachedOp::symbol_of_call(const Node& node) noexcept {
+  const Backward* const call = node.custom.target<Backward>();
+  return call ? &call->compiled->symbol : nullptr;
 }
 
 // The gradients as operations of the tape: what is differentiated again cannot be one step. The forward half is run

@@ -34,11 +34,14 @@ class CachedOp {
   std::vector<bool> reads_head_gradients(std::span<const NDArray> inputs);
 
   const Symbol& symbol() const noexcept { return symbol_; }
+  // What a call has computed that is this node of the tape, of the node's inputs in their order; null: it is no call.
+  static const Symbol* symbol_of_call(const Node& node) noexcept;
   // What runs for these inputs in the thread's mode: steps, memory, estimated time.
   std::string explain(std::span<const NDArray> inputs);
 
  private:
   struct Compiled;
+  struct Backward;
 
   std::shared_ptr<const Compiled> compiled_for(std::span<const NDArray> inputs);
   std::shared_ptr<const Compiled> compile(std::span<const NDArray> inputs, bool training,

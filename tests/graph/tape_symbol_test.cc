@@ -40,8 +40,23 @@ TEST_F(TapeSymbols, WhatIsOnNoTapeIsRefused) {
   const NDArray head = call("square", {x_});
   autograd::backward({&head, 1}, {}, false, true);
   EXPECT_EQ(kind_of([&] { symbol_of_tape(head); }), ErrorKind::kRuntime);
-  CachedOp op(Symbol::apply("square", "s", {Symbol::variable("x")}));
-  EXPECT_EQ(kind_of([&] { symbol_of_tape(op(std::vector{x_})[0]); }), ErrorKind::kRuntime);
+  NDArray made = zeros_like(x_);
+  autograd::record_node({&x_, 1}, {&made, 1}, [](Gradient& g) { g.set(0, g.head()); });
+  EXPECT_EQ(kind_of([&] { symbol_of_tape(made); }), ErrorKind::kRuntime);
+}
+
+TEST_F(TapeSymbols, CallsOfHybridizedBlocksAreOpened) {
+  const Symbol a = Symbol::variable("a"), b = Symbol::variable("b");
+  CachedOp op(Symbol::apply("elemwise_mul", "product", {Symbol::apply("square", "s", {a}), b}));
+  const NDArray first = op(std::vector{x_, y_})[0];
+  const NDArray head = call("tanh", {op(std::vector{first, call("_copy", {y_})})[0]});
+  thread_state().recording = false;
+  const Symbol symbol = symbol_of_tape(head);
+  EXPECT_EQ(symbol.list_arguments(), (std::vector<std::string>{"var0", "null0", "null1"}));
+  const std::vector<Node*> variables = inputs_of(symbol.outputs()).all;
+  const std::vector<NDArray> found =
+      evaluate(symbol.outputs(), {{variables[0], x_}, {variables[1], y_}, {variables[2], y_}});
+  EXPECT_EQ(found[0].to_vector<float>(), head.to_vector<float>());
 }
 
 }  // namespace

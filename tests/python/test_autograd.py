@@ -454,15 +454,35 @@ def test_symbols_of_what_was_not_recorded():
         autograd.get_symbol(x)
     with pytest.raises(AssertionError, match="expected an array"):
         autograd.get_symbol(3)
-    block = mx.gluon.nn.Dense(1)
-    block.initialize()
-    block.hybridize()
-    x = nd.ones((2, 2))
+
+    class Same(autograd.Function):
+        def forward(self, x):
+            return x
+
+        def backward(self, gradient):
+            return gradient
+
     x.attach_grad()
     with autograd.record():
-        y = block(x)
-    with pytest.raises(MXNetError, match="no operator but a hybridized block"):
+        y = Same()(x)
+    with pytest.raises(MXNetError, match="no operator but an autograd.Function"):
         autograd.get_symbol(y)
+
+
+def test_symbols_of_hybridized_blocks_are_those_of_their_operators():
+    net = mx.gluon.nn.HybridSequential()
+    for _ in range(2):
+        net.add(mx.gluon.nn.Dense(3, activation="tanh"))
+    net.initialize()
+    net.hybridize()
+    x = nd.random.normal(shape=(2, 4))
+    with autograd.record():
+        y = net(net(x)[:, :1].broadcast_to((2, 4)))
+    made = autograd.get_symbol(y)
+    names = made.list_arguments()
+    assert names == ["null0", "var0", "var1", "var2", "var3"]
+    arrays = (x, *(param.data() for param in net.collect_params().values()))
+    assert (made.eval(**dict(zip(names, arrays)))[0] == y).asnumpy().all()
 
 
 def test_what_has_gradient_zero_takes_any_head_gradient():
