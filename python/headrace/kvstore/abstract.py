@@ -120,7 +120,7 @@ class KVStoreBase:
         raise NotImplementedError(self._lacks("num_workers"))
 
     def _agree(self, flags):
-        """For each of the bools `flags` whether some rank may have True, where ranks share the store. Waits."""
+        """For each of the bools `flags` whether some rank may have True. Waits for other ranks."""
         return flags
 
     def _lacks(self, member):

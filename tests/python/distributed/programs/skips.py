@@ -1,6 +1,7 @@
 """Trains with gradients in another order on each rank, after delays; rank 2 leaves a layer out now and then.
 
-skips.py RUNS UPDATE_ON_KVSTORE KVSTORE: prints a digest of the parameters when all runs had the same on all ranks.
+skips.py RUNS UPDATE_ON_KVSTORE KVSTORE: prints a digest of the parameters when all runs and
+ranks had the same.
 """
 
 import hashlib
