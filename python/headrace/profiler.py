@@ -73,8 +73,8 @@ def _check_process(function, process):
     if process == "server":
         raise MXNetError(
             f"profiler.{function}: there is no server process to profile from here: stores of one process "
-            "run inside it, and profile_process='worker' shows them; servers of a job are on the timeline of all "
-            "its processes, which `python -m headrace.launch --timeline FILE` writes"
+            "run inside it, and profile_process='worker' shows them; servers of a job are on the timeline of "
+            "all its processes, which `python -m headrace.launch --timeline FILE` writes"
         )
 
 
