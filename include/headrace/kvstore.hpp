@@ -131,7 +131,7 @@ class KVStore {
   virtual bool others_go_on(const Key& /*key*/) { return false; }
 
   // Each flag becomes the greatest of those of all ranks: which keys somebody pushes, for example. Collective; waits.
-  // Stores with servers leave flags as they are.
+  // Synchronous stores with servers set all, as their rounds need every worker's push; asynchronous ones set nothing.
   virtual void agree(std::span<uint8_t> /*flags*/) {}
 
   // Of stores whose arrays lie on servers; those of others do nothing. All wait for the servers.

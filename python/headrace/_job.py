@@ -122,7 +122,8 @@ class Job:
                 line = line_to_join(environment, options.command)
                 print(f"headrace.launch: to join: {line}", file=sys.stderr)
         serve = [sys.executable, "-m", "headrace.kvstore"]
-        as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
+        as_server = {**environment, **dict(options.env_server), "DMLC_ROLE": "server"}
+        as_worker = {**environment, **dict(options.env_worker), "DMLC_ROLE": "worker"}
         as_scheduler = {**environment, "DMLC_ROLE": "scheduler"}
         scheduler = ElasticScheduler if options.elastic else Process
         if options.etcd:
@@ -153,6 +154,7 @@ class Job:
             **os.environ,
             **self._variables,
             **self._options.join,
+            **dict(self._options.env_worker),
             "DMLC_ROLE": "worker",
             "HEADRACE_JOIN": "any",
             "PYTHONUNBUFFERED": "1",

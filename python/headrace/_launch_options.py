@@ -6,6 +6,13 @@ from ._elastic import MOST_REPLACED, range_of, with_range
 
 __all__ = ["options_of"]
 
+_OTHER_LAUNCHERS = {  # of MXNet: what to use instead
+    "mpi": "--mpi, by which workers sum without servers, or --hosts FILE, by which servers and workers are "
+    "started by ssh",
+    "sge": "--hosts FILE with the machines of the allocation",
+    "yarn": "--hosts FILE or --slurm",
+}
+
 
 def options_of(arguments, description):
     """The options of `python -m headrace.launch`. SystemExit: what is wrong with them."""
@@ -19,6 +26,16 @@ def options_of(arguments, description):
 def _check(parser, options):
     if not options.command:
         parser.error("name a program to run: python -m headrace.launch -n 2 python train.py")
+    if options.launcher in _OTHER_LAUNCHERS:
+        parser.error(f"--launcher {options.launcher} is not there; use {_OTHER_LAUNCHERS[options.launcher]}")
+    if options.launcher == "ssh" and not options.hosts:
+        parser.error("--launcher ssh needs --hosts FILE, which names the machines")
+    if options.launcher == "local" and options.hosts:
+        parser.error("--launcher local starts processes here; --hosts is for ssh")
+    if options.mpi and (options.env_server or options.env_worker):
+        parser.error(
+            "--env-server and --env-worker are for jobs with servers; mpirun hands its environment on"
+        )
     if options.mpi and (options.slurm or options.hosts or options.ray):
         parser.error(
             "--slurm, --hosts and --ray are for jobs with servers; start ranks by srun or mpirun itself"
@@ -97,11 +114,36 @@ def _parser(description):
     parser.add_argument(
         "--plain", action="store_true", help="processes speak without certificates and encryption"
     )
-    parser.add_argument("--launcher", choices=["local"], default="local", help="where processes run: here")
+    _add_those_of_mxnet(parser)
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program of a worker"
     )
     return parser
+
+
+def _add_those_of_mxnet(parser):
+    """Arguments of MXNet's tools/launch.py that are not there under the same name already."""
+    parser.add_argument(
+        "--launcher",
+        choices=["local", "ssh", *_OTHER_LAUNCHERS],
+        help="as MXNet's: local (here, as long as nothing else is said), or ssh, which needs --hosts",
+    )
+    for role in ("server", "worker"):
+        parser.add_argument(
+            f"--env-{role}",
+            type=_variable,
+            action="append",
+            default=[],
+            metavar="NAME:VALUE",
+            help=f"a variable of the environment of {role}s",
+        )
+
+
+def _variable(text):
+    name, colon, value = text.partition(":")
+    if not (name and colon):
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME:VALUE")
+    return name, value
 
 
 def _add_elasticity(parser):
@@ -145,7 +187,10 @@ def _add_places(parser):
         "--slurm", action="store_true", help="servers and workers run on the nodes of this allocation"
     )
     where.add_argument(
-        "--hosts", type=_hosts_in, metavar="FILE", help="they run on the machines that it names, one a line"
+        *("--hosts", "-H", "--hostfile"),
+        type=_hosts_in,
+        metavar="FILE",
+        help="they run on the machines that it names, one a line, by ssh",
     )
     where.add_argument(
         "--ray", metavar="ADDRESS", help="they run on the nodes of this cluster of Ray; auto: the one here"

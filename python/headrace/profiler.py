@@ -72,8 +72,9 @@ def _check_process(function, process):
         )
     if process == "server":
         raise MXNetError(
-            f"profiler.{function}: there is no server process to profile: key-value stores run inside "
-            "this process, and profile_process='worker' shows them"
+            f"profiler.{function}: there is no server process to profile from here: stores of one process "
+            "run inside it, and profile_process='worker' shows them; servers of a job are on the timeline of "
+            "all its processes, which `python -m headrace.launch --timeline FILE` writes"
         )
 
 

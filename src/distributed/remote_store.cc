@@ -1,5 +1,6 @@
 #include "distributed/remote_store.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -229,6 +230,10 @@ bool RemoteStore::others_go_on(const kvstore::Key& key) {
   request.set_body(std::to_string(found->second.pushes));
   request.set_repeats(true);
   return session_.exchange("join", calls) && calls[0].reply.answer() == "1";
+}
+
+void RemoteStore::agree(std::span<uint8_t> flags) {
+  if (!sharing_.asynchronous && num_workers() > 1) std::ranges::fill(flags, uint8_t{1});
 }
 
 void RemoteStore::send_command(int head, std::string_view body) {

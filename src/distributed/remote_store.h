@@ -53,6 +53,8 @@ class RemoteStore final : public kvstore::KVStore {
   void set_gradient_compression(const kvstore::TwoBitCompression& compression) override;
   void barrier() override;
   bool others_go_on(const kvstore::Key& key) override;
+  // Of a synchronous store: all, for a round waits for every worker, whether it has something to push or not.
+  void agree(std::span<uint8_t> flags) override;
 
   bool has_servers() const noexcept override { return true; }
   void send_command(int head, std::string_view body) override;

@@ -71,7 +71,7 @@ class Trainer::Impl {
   bool check_fresh(bool ignore_stale_grad);
   // A step, once this is known.
   void take_step() {
-    allreduce();
+    allreduce(false);
     update();
   }
   void join(bool ignore_stale_grad);
@@ -81,7 +81,9 @@ class Trainer::Impl {
           "creating trainer.",
           function);
   }
-  void allreduce();
+  bool has_fresh() const;
+  // Gradients that backward has not written count as zeros, unless the program has written them by other means.
+  void allreduce(bool written_by_hand);
   void update();
 
   void save(const std::string& path) const;
@@ -228,7 +230,13 @@ bool Trainer::Impl::check_fresh(bool ignore_stale_grad) {
   return std::ranges::any_of(taken_, [](uint8_t taken) { return taken != 0; });
 }
 
-void Trainer::Impl::allreduce() {
+bool Trainer::Impl::has_fresh() const {
+  return std::ranges::any_of(slots_, [](const Slot& slot) {
+    return slot.is_trained() && std::ranges::any_of(slot.parameter->list_data(), is_fresh);
+  });
+}
+
+void Trainer::Impl::allreduce(bool written_by_hand) {
   if (!store_) return;
   std::vector<Exchanged> stale, fresh;
   for (size_t i = slots_.size(); i-- > 0;) {
@@ -241,11 +249,10 @@ void Trainer::Impl::allreduce() {
       stale.push_back(std::move(one));
       continue;
     }
-    for (size_t k = 0; k < weights.size(); ++k)
+    for (size_t k = 0; k < weights.size() && !written_by_hand; ++k)
       if (!is_fresh(weights[k])) copy_into(one.gradients[k], zeros_like(one.gradients[k]));
     fresh.push_back(std::move(one));
   }
-  // All stale: the program wrote them by other means.
   exchange_gradients(*store_, fresh.empty() ? stale : fresh, updates_on_store_);
 }
 
@@ -365,8 +372,9 @@ void Trainer::join(int64_t batch_size, bool ignore_stale_grad) {
 void Trainer::allreduce_grads() {
   impl_->prepare();
   impl_->check_updates_here("allreduce_grads()");
+  const bool written_by_hand = !impl_->has_fresh();
   static_cast<void>(impl_->check_fresh(true));
-  impl_->allreduce();
+  impl_->allreduce(written_by_hand);
 }
 
 void Trainer::update(int64_t batch_size, bool ignore_stale_grad) {

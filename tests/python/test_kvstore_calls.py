@@ -31,6 +31,10 @@ def pulled(store, key):
     return number(out)
 
 
+def test_nobody_is_lost_in_one_process(store):
+    assert store.num_dead_node == store.get_num_dead_node(node_id=4, timeout=1) == 0
+
+
 def test_dtypes_are_converted(store):
     store.init(1, filled(3.7))
     half, whole = filled(0, dtype="float16"), filled(0, 1, "int32")

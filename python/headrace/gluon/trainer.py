@@ -152,7 +152,8 @@ class Trainer:
 
         A gradient is stale when no backward has written it since the last step. UserWarning (raised, before
         anything changes): one is stale on some context; with `ignore_stale_grad` it counts as zero there, and
-        a parameter whose gradient is stale on all contexts stays as it is. ZeroDivisionError: `batch_size` is
+        a parameter whose gradient is stale on all contexts stays as it is; where several workers share a
+        synchronous store with servers it is updated with zeros. ZeroDivisionError: `batch_size` is
         0.
         """
         if self._repeated is not None and self._repeated(batch_size, Parameter._latest_version):
@@ -248,7 +249,8 @@ class Trainer:
         """
         self._prepare()
         self._check_updates_here("allreduce_grads()")
-        self._allreduce_grads(self._fresh(True))
+        by_hand = not any(weight._fresh_grad for _, _, weights in self._lists for weight in weights)
+        self._allreduce_grads(self._fresh(True), by_hand)
 
     def update(self, batch_size, ignore_stale_grad=False):
         """The second half of `step`, after `allreduce_grads`; errors of both."""
@@ -306,18 +308,20 @@ class Trainer:
             "with ignore_stale_grad=True."
         )
 
-    def _allreduce_grads(self, wanted):
-        """`wanted` is what `_fresh` has found."""
+    def _allreduce_grads(self, wanted, written_by_hand=False):
+        """`wanted` is what `_fresh` has found. Gradients that backward has not written count as zeros, unless
+        the program has written them by other means.
+        """
         if self._store is None:
             return
         fresh = list(zip(*([weight._fresh_grad for weight in weights] for _, _, weights in self._lists)))
         chosen = [place for place in range(len(fresh)) if wanted is None or wanted[0][place]]
-        if not chosen or all(map(all, fresh)):  # all stale: the program wrote them by other means
+        if not chosen or all(map(all, fresh)):
             self._exchange.run()
             return
         for place in chosen:
             for (_, grads, _), is_fresh in zip(self._lists, fresh[place]):
-                if not is_fresh:
+                if not is_fresh and not written_by_hand:
                     grads[place][:] = 0
         exchange = self._exchange if len(chosen) == len(fresh) else self._exchange_of(chosen)
         exchange.run()

@@ -120,7 +120,7 @@ class KVStoreBase:
         raise NotImplementedError(self._lacks("num_workers"))
 
     def _agree(self, flags):
-        """For each of the bools `flags` whether some rank has True, where ranks can be asked. Waits."""
+        """For each of the bools `flags` whether some rank may have True. Waits for other ranks."""
         return flags
 
     def _lacks(self, member):

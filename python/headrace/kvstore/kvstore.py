@@ -349,6 +349,14 @@ class KVStore(KVStoreBase):
         while self._store.others_go_on(key):
             take_part()
 
+    def get_num_dead_node(self, node_id=6, timeout=60):
+        """How many workers were lost: they are gone, and have not ended by themselves. Where a lost one ends
+        the others, as those of MPI, 0. The arguments are MXNet's, and change nothing.
+        """
+        return self._store.lost_workers
+
+    num_dead_node = property(get_num_dead_node)
+
     def _agree(self, flags):
         return self._store.agree(flags)
 

@@ -112,12 +112,6 @@ class RemoteKVStore(SavingStore):
             self._store.send_settings(json.dumps(settings).encode())
             self._settings = settings
 
-    def get_num_dead_node(self, node_id=6, timeout=60):
-        """How many workers were lost: they are gone, and have not ended by themselves."""
-        return self._store.lost_workers
-
-    num_dead_node = property(get_num_dead_node)
-
     @property
     def has_joined(self):
         """Whether this worker came to a job that was running: keys are inited, and `init` changes nothing."""

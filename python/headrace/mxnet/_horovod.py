@@ -224,7 +224,7 @@ class DistributedTrainer(Trainer):
     def _join(self, take_part):
         distributed.join(take_part)
 
-    def _allreduce_grads(self, wanted):
+    def _allreduce_grads(self, wanted, written_by_hand=False):
         if size() == 1:
             return
         indices = self._lists[0][0]

@@ -70,6 +70,32 @@ def test_workers_with_less_data_take_part_in_the_steps_of_others(tmp_path, updat
     assert (joined[1] == joined[0]).all() and (joined[2] == joined[0]).all()
 
 
+def test_the_bits_do_not_depend_on_who_is_first_or_leaves_out_a_layer():
+    digests = set()
+    for update_on_kvstore in ("True", "False"):
+        job = launch("5", update_on_kvstore, "dist_sync", program="skips")
+        assert job.returncode == 0, job.stdout + job.stderr
+        digests.update(line.split("] ")[1] for line in lines_of(job))
+    assert len(digests) == 1 and "digest" in digests.pop()
+
+
+def test_gradients_that_programs_write_themselves_are_summed():
+    code = """
+import headrace as mx
+from headrace import gluon
+x = gluon.Parameter("x", shape=(2,)); x.initialize(mx.init.Zero())
+trainer = gluon.Trainer([x], "sgd", {"learning_rate": 1}, kvstore="dist_sync", update_on_kvstore=False)
+x.grad()[:] = 1 + mx.distributed.rank()
+trainer.allreduce_grads()
+trainer.update(1, ignore_stale_grad=True)
+print(x.grad().asnumpy().tolist(), x.data().asnumpy().tolist())
+"""
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    expected = [f"[worker {rank}] [3.0, 3.0] [-3.0, -3.0]" for rank in range(2)]
+    assert job.returncode == 0 and lines_of(job) == expected, job.stdout + job.stderr
+
+
 def test_an_asynchronous_store_updates(tmp_path):
     job = launch(str(tmp_path), "dist_async", "sgd", program="train")
     assert job.returncode == 0, job.stdout + job.stderr
@@ -287,6 +313,14 @@ def test_without_openssl_there_is_a_way_out(monkeypatch, tmp_path):
         main(["-n", "1", sys.executable, "-c", "pass"])
 
 
+def test_a_job_takes_the_arguments_of_launchers_of_mxnet():
+    look = "import os; print(os.environ['KIND'], os.environ['DMLC_NUM_SERVER'], os.environ['DMLC_ROLE'])"
+    command = [sys.executable, "-m", "headrace.launch", "-n", "1", "-s", "2", "--launcher", "local"]
+    command += ["--env-server", "KIND:of servers", "--env-worker", "KIND:a:b", sys.executable, "-c", look]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0 and lines_of(job) == ["[worker 0] a:b 2 worker"], job.stdout + job.stderr
+
+
 @pytest.mark.parametrize(("restart", "status"), [("2", 0), ("1", 7)])
 def test_a_job_that_fails_is_started_again(restart, status):
     program = "import os, sys; sys.exit(7 if os.environ['HEADRACE_RESTARTS'] < '2' else 0)"
@@ -381,6 +415,9 @@ class TestErrors:
             ([], "name a program to run"),
             (["-n", "0", "true"], "0 is less than 1"),
             (["/nowhere/program"], "/nowhere/program cannot be started"),
+            (["--launcher", "ssh", "true"], "--launcher ssh needs --hosts FILE"),
+            (["--launcher", "sge", "true"], "--launcher sge is not there; use --hosts FILE"),
+            (["--env-worker", "A=1", "true"], "'A=1' is no NAME:VALUE"),
         ):
             ended = subprocess.run(launcher + arguments, capture_output=True, text=True, timeout=SECONDS)
             assert ended.returncode != 0 and message in ended.stderr

@@ -1,6 +1,7 @@
 """Trains with gradients in another order on each rank, after delays; rank 2 leaves a layer out now and then.
 
-skips.py RUNS UPDATE_ON_KVSTORE: prints a digest of the parameters when all runs had the same on all ranks.
+skips.py RUNS UPDATE_ON_KVSTORE KVSTORE: prints a digest of the parameters when all runs and
+ranks had the same.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from headrace import autograd, distributed, gluon, nd
 STEPS, BATCH = 4, 6
 
 
-def train(run, update_on_kvstore):
+def train(run, update_on_kvstore, kvstore):
     rank = distributed.rank()
     delays = random.Random(1000 * run + rank)
     mx.random.seed(5)
@@ -24,7 +25,7 @@ def train(run, update_on_kvstore):
     net.initialize(mx.init.Uniform(0.5))
     optimizer = {"learning_rate": 0.1, "momentum": 0.9}
     trainer = gluon.Trainer(
-        net.collect_params(), "sgd", optimizer, kvstore="mpi", update_on_kvstore=update_on_kvstore
+        net.collect_params(), "sgd", optimizer, kvstore=kvstore, update_on_kvstore=update_on_kvstore
     )
     data = nd.random.uniform(shape=(STEPS, BATCH, 3)) * (rank + 1)
     for step in range(STEPS):
@@ -44,8 +45,8 @@ def train(run, update_on_kvstore):
     return hashlib.sha256(b"".join(parameters)).hexdigest()
 
 
-def main(runs, update_on_kvstore):
-    digests = {train(run, update_on_kvstore == "True") for run in range(int(runs))}
+def main(runs, update_on_kvstore, kvstore):
+    digests = {train(run, update_on_kvstore == "True", kvstore) for run in range(int(runs))}
     digests.update(*distributed.all_gather_object(digests))
     assert len(digests) == 1, digests
     print("digest", *digests)
