@@ -34,9 +34,14 @@ def obstacle():
         f"ip -n {name} link add hr0 type veth peer name hr1",
         f"ip -n {name} link set hr0 gso_max_segs {SEGMENTS}",
         f"ip -n {name} link add hr2 type bridge",
-        f"ip netns exec {name} tc qdisc add dev hr0 root handle 1: htb",
-        f"ip netns exec {name} tc class add dev hr0 parent 1: classid 1:1 htb rate 100mbit burst {BURST} quantum {TURN}",
-        f"ip netns exec {name} tc filter add dev hr0 parent 1: protocol ip u32 match ip src 10.0.0.1 flowid 1:1",
+        *(
+            f"ip netns exec {name} tc {step}"
+            for step in (
+                "qdisc add dev hr0 root handle 1: htb",
+                f"class add dev hr0 parent 1: classid 1:1 htb rate 100mbit burst {BURST} quantum {TURN}",
+                "filter add dev hr0 parent 1: protocol ip u32 match ip src 10.0.0.1 flowid 1:1",
+            )
+        ),
     ]
     try:
         for step in steps:
@@ -76,7 +81,7 @@ def _run(*words, given=None):
 class Network:
     """The network of a topology, for as long as the `with` block lasts. Its links must be a tree.
 
-    Without `by_turns` links serve first who comes first: whoever sends more to a full queue has more of the link.
+    Without `by_turns` links serve first who comes first: who sends more to a full queue has more of the link.
     """
 
     def __init__(self, topology, by_turns=True):
@@ -136,7 +141,7 @@ class Network:
             self._ends[f"{here}>{there}"] = (name, end)
 
     def _limit(self, name, end, bits):
-        """Has an end of a link send no faster; each stream between two devices has a queue of its own, or all one."""
+        """Has an end of a link send no faster; what two devices send each other has a queue, or all one."""
         pairs = list(itertools.permutations(self.addresses.values(), 2)) if self._by_turns else []
         limits = f"ceil {bits}bit burst {BURST} cburst {BURST}"
         commands = [
