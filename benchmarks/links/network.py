@@ -1,7 +1,7 @@
 """Network: a topology of the planner made of Linux network namespaces.
 
 Each device is a namespace with an address of its own, each switch a bridge, each link a pair of virtual
-interfaces whose two ends send no faster than the link (`tc`, token buckets), and serve by turns what different
+interfaces whose ends send no faster than the link (`tc`, token buckets), and serve by turns what different
 devices send each other, as the planner has it. So a topology is both what is predicted and what is measured.
 """
 
