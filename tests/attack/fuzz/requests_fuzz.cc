@@ -1,5 +1,5 @@
-// What a server does with the requests of a worker, and a scheduler with a node: src/distributed/served_store.h, relay.h
-// and gathering.h.
+// What a server does with the requests of a worker, and a scheduler with a node: src/distributed/served_store.h,
+// relay.h and gathering.h.
 #include <google/protobuf/stubs/logging.h>
 
 #include "distributed/gathering.h"
@@ -32,8 +32,8 @@ class Served {
   explicit Served(bool asynchronous) {
     Place place;
     place.set_asynchronous(asynchronous);
-    store_.emplace(place, kWorkers, false, program_, holdings_, [](const std::function<void()>& job) { job(); },
-                   nullptr);
+    store_.emplace(
+        place, kWorkers, false, program_, holdings_, [](const std::function<void()>& job) { job(); }, nullptr);
   }
   ~Served() { store_->give_up("the server ends"); }
 
@@ -192,7 +192,8 @@ std::vector<std::string> seeds() {
   node.set_workers(1);
   node.set_servers(1);
   node.set_replicas(2);
-  return {training(false, 0), training(true, 0), training(false, 0.5), outcome_and_transfer(), node.SerializeAsString()};
+  return {training(false, 0), training(true, 0), training(false, 0.5), outcome_and_transfer(),
+          node.SerializeAsString()};
 }
 
 }  // namespace headrace::fuzz

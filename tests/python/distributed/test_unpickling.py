@@ -40,7 +40,9 @@ def test_named_optimizers_need_no_certificate(plain, rule):
         param_idx2name={0: "a_bias"},
     )
     again = unpickled(pickle.dumps(made))
-    assert type(again) is type(made) and again.lr_scheduler.max_update == 10 and again.wd_mult == {"a_bias": 0.0}
+    assert (
+        type(again) is type(made) and again.lr_scheduler.max_update == 10 and again.wd_mult == {"a_bias": 0.0}
+    )
 
 
 def test_others_are_made_for_who_has_a_certificate_alone(plain, tmp_path, monkeypatch):
@@ -80,4 +82,6 @@ def test_a_server_goes_on_when_a_worker_sends_what_it_refuses():
         timeout=SECONDS,
     )
     assert job.returncode == 0, job.stdout + job.stderr
-    assert "refused to make" in job.stdout and "_exit: in a job without certificates" in job.stdout, job.stdout
+    assert "refused to make" in job.stdout and "_exit: in a job without certificates" in job.stdout, (
+        job.stdout
+    )
