@@ -25,8 +25,8 @@ from chaos.jobs import Fault, Scenario, run
     [("applied 20", 0), pytest.param("applied 40", 2, marks=needs_etcd), ("kept 40", 0)],
 )
 def test_a_server_that_wakes_up_after_its_backup_has_taken_its_place(tmp_path, kind, moment, schedulers):
-    """It stops when it has applied a push that nobody knows of, or that the backup alone has; the backup, which
-    comes to that moment, too, does not.
+    """It stops when it has applied a push that nobody knows of, or that the backup alone has; the backup,
+    which comes to that moment, too, does not.
     """
     scenario = Scenario(
         seed=1,
