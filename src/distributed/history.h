@@ -15,7 +15,8 @@
 // What a backup is told of is applied there, too, so that the file of the process that has served last has all.
 // HEADRACE_STOP_AT names a moment ("applied 20": after that line was written for the 20th time by a process that
 // serves; "kept 20": when its backup has said so often that it has something; "frozen 2": when its backup knows of the
-// second time that it holds still, and nobody else does) at which the process stops itself, as SIGSTOP does.
+// second time that it holds still, and nobody else does) at which the process stops itself, as SIGSTOP does; others of
+// the same folder that come to it later do not.
 //
 // ID: store, key, rank, incarnation, number of the push of that key. Any thread.
 #pragma once

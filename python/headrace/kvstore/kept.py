@@ -7,6 +7,7 @@ from .._arrays import NDArray
 from ..optimizer.adaptive import AdaGrad
 from ..optimizer.contrib import GroupAdaGrad
 from ..optimizer.fused import SGD, Adam, ccSGD
+from .unpickling import unpickled
 
 __all__ = ["keep_for", "kept_for", "leaves_other_rows"]
 
@@ -37,15 +38,6 @@ class _Pickler(pickle.Pickler):
         return len(self.arrays) - 1
 
 
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, file, arrays):
-        super().__init__(file)
-        self._arrays = arrays
-
-    def persistent_load(self, number):
-        return self._arrays[number]
-
-
 def kept_for(updater, index):
     """(arrays, bytes): the state of a parameter, its update count, and the numbers and texts of the optimizer
     and its scheduler, some of which change when it updates.
@@ -69,7 +61,7 @@ def kept_for(updater, index):
 
 def keep_for(updater, index, arrays, rest):
     """Has another updater of an equal optimizer go on with what `kept_for` gave, and with these arrays."""
-    kept = _Unpickler(io.BytesIO(rest), arrays).load()
+    kept = unpickled(rest, arrays)
     optimizer = updater.optimizer
     updater.states.update(kept["states"])
     updater.states_synced[index] = False

@@ -1,7 +1,6 @@
 """Servers and schedulers of a job."""
 
 import json
-import pickle
 import sys
 
 from .. import _core
@@ -11,6 +10,7 @@ from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
 from .remote import use_settings
 from .states import set_states
+from .unpickling import unpickled
 
 __all__ = ["KVStoreServer", "serve", "serve_if_asked"]
 
@@ -75,7 +75,7 @@ class KVStoreServer:
                 "its states would be lost; all workers give one optimizer, once"
             )
         store = KVStore(_Served(set_updater))
-        store.set_optimizer(pickle.loads(body))
+        store.set_optimizer(unpickled(body))
         self._stores[number] = body, store
 
 

@@ -86,7 +86,7 @@ _ARRAY_MAKERS = {
 }
 
 
-class _StateUnpickler(pickle.Unpickler):
+class StateUnpickler(pickle.Unpickler):
     """Finds only what optimizer states hold; anything else is a ValueError."""
 
     def find_class(self, module, name):
@@ -129,7 +129,7 @@ class _StateUnpickler(pickle.Unpickler):
         return found if is_same else None
 
 
-def _check_memo(data):
+def check_memo(data):
     """Refuses a pickle that asks for a table far larger than itself: the unpickler would allocate it."""
     for opcode, argument, _ in pickletools.genops(data):
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and argument > len(data):
@@ -147,8 +147,8 @@ def load_states(data):
     ValueError: broken bytes, another layout, or a class that states do not hold.
     """
     try:
-        _check_memo(data)
-        content = _StateUnpickler(io.BytesIO(data)).load()
+        check_memo(data)
+        content = StateUnpickler(io.BytesIO(data)).load()
     except Exception as error:
         if isinstance(error, ValueError) and str(error).startswith("optimizer states"):
             raise

@@ -96,6 +96,19 @@ print(x.grad().asnumpy().tolist(), x.data().asnumpy().tolist())
     assert job.returncode == 0 and lines_of(job) == expected, job.stdout + job.stderr
 
 
+def test_workers_train_at_two_bits_as_one_process_that_keeps_what_each_leaves_out(tmp_path, monkeypatch):
+    """By factors and rates that change on the way, of arrays some of which are split."""
+    monkeypatch.setenv("MXNET_KVSTORE_BIGARRAY_BOUND", "48")
+    program = [sys.executable, str(PROGRAMS / "compressed.py"), str(tmp_path), "none"]
+    subprocess.run(program, check=True, timeout=SECONDS)
+    job = launch(str(tmp_path), "dist_sync", program="compressed", workers=2, servers=3)
+    assert job.returncode == 0, job.stdout + job.stderr
+    alone, *shared = (numpy.load(tmp_path / f"{name}.npz") for name in ("alone", 0, 1))
+    for array in alone.files:
+        numpy.testing.assert_allclose(shared[0][array], alone[array], rtol=1e-5, atol=1e-6, err_msg=array)
+        numpy.testing.assert_array_equal(shared[1][array], shared[0][array], err_msg=array)
+
+
 def test_an_asynchronous_store_updates(tmp_path):
     job = launch(str(tmp_path), "dist_async", "sgd", program="train")
     assert job.returncode == 0, job.stdout + job.stderr

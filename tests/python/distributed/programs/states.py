@@ -1,6 +1,6 @@
 """Trains by Adam on servers; `states.py FOLDER` saves in the middle, with `resume` it goes on from there.
 
-Arrays of 40 elements are split. Asserts that what was resumed ends where the other has.
+Arrays of 64 elements are split. Asserts that what was resumed ends where the other has.
 """
 
 import sys
@@ -9,7 +9,7 @@ import numpy
 
 from headrace import kv, nd, optimizer
 
-SHAPES = {0: (2, 3), 1: (8, 5)}
+SHAPES = {0: (2, 3), 1: (8, 8)}
 STEPS = 6
 folder, resumes = sys.argv[1], "resume" in sys.argv
 
