@@ -20,6 +20,7 @@ inline constexpr int kAskRestored = -9;   // answered by the states, when they h
 inline constexpr int kJoin = -10;         // about a key, after so many pushes: others have made more, or all are here
 inline constexpr int kGetSettings = -11;  // answered by the settings of the optimizer that count now, if any
 inline constexpr int kHasRestored = -12;  // answered by whether worker 0 has brought back what there was: "1"
+inline constexpr int kAwaited = -13;      // about a key, after so many pushes: answered by who has not made as many
 
 struct NamedCommand {
   const char* name;
@@ -30,7 +31,7 @@ inline constexpr NamedCommand kCommands[] = {
     {"SET_STATES", kSetStates},       {"FREEZE", kFreeze},     {"THAW", kThaw},
     {"WORKER_STATES", kWorkerStates}, {"RESTORE", kRestore},   {"RESTORED", kRestored},
     {"ASK_RESTORED", kAskRestored},   {"JOIN", kJoin},         {"GET_SETTINGS", kGetSettings},
-    {"HAS_RESTORED", kHasRestored},
+    {"HAS_RESTORED", kHasRestored},   {"AWAITED", kAwaited},
 };
 
 }  // namespace headrace::distributed

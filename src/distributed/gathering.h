@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,6 +71,9 @@ class Gathering {
   // A worker comes to a barrier; it is answered when all have, or cannot. Who comes again is answered anew.
   void meet(const Arrival& arrival, grpc::ServerUnaryReactor* reactor);
 
+  // A worker waits for others. Why they wait for each other for ever; empty: they may go on.
+  std::string stand(const Standing& standing);
+
   // Waits until the job is over; false: until another scheduler decides. Raises RuntimeError when the job could not
   // begin, and what the keeper raises.
   bool await_end();
@@ -93,6 +97,9 @@ class Gathering {
     bool is_leaving = false;                      // it has said so
     bool is_gone = false;                         // it does not take part any more
     grpc::ServerUnaryReactor* meeting = nullptr;  // it waits at a barrier
+    Standing standing = {};                       // what it waits for, as it has said
+    Clock::time_point stands_since = {}, said_at = {};
+    std::string verdict = {};  // why it waits for ever
   };
 
   // Who serves as a server of one number, and who stands by.
@@ -141,6 +148,9 @@ class Gathering {
   void meet(Seat& seat, grpc::ServerUnaryReactor* reactor);
   void review_meeting();
   void answer_meeting(const grpc::Status& status);
+  // --- gathering_standing.cc: workers that wait for each other ---
+  std::vector<Seat*> waiting_for_ever();
+  bool awaits_one_of(const Seat& seat, std::span<Seat* const> others) const;
   // --- gathering_elastic.cc: workers that come and go ---
   // Whether they do so while the job runs.
   bool is_open() const { return has_begun_ && job_.elastic.is_on() && is_asynchronous_; }

@@ -1,6 +1,5 @@
-// LongWaits: says what threads wait for when that takes long, once for each wait, or for the first of several. Where
-// one worker is at a barrier and another waits for its push, nobody can know that neither will go on; but the two say
-// what they do. Any thread.
+// LongWaits: says what threads wait for when that takes long, once for each wait, or for the first of several. Any
+// thread.
 #pragma once
 
 #include <chrono>

@@ -26,6 +26,7 @@ constexpr Milliseconds kJoinTime{60'000};   // that all may take to start, at le
 constexpr Milliseconds kLongestPause{500};  // a scheduler has little to do for each node
 constexpr Milliseconds kShortPause{250};    // where several are asked in turn
 constexpr Milliseconds kShortGreeting{1000};
+constexpr std::chrono::seconds kStandTime{2};
 constexpr std::chrono::seconds kLeaveTime{5};  // to say so on a busy machine, or when another scheduler takes over
 
 uint64_t new_token() {
@@ -104,6 +105,18 @@ class Membership::Attending {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return is_over_ || stream_ != stream; });
     }
+  }
+
+  std::string stand(Standing standing) {
+    std::unique_lock lock(mutex_);
+    const std::shared_ptr<Stream> stream = is_welcome_ && !is_over_ ? stream_ : nullptr;
+    standing.set_token(node_.token());
+    lock.unlock();
+    if (!stream) return {};
+    grpc::ClientContext context;
+    context.set_deadline(in_time(kStandTime));
+    Verdict verdict;
+    return stream->stub().Stand(&context, standing, &verdict).ok() ? verdict.why() : std::string();
   }
 
   void tell_copied(const std::string& backup) {
@@ -379,6 +392,7 @@ int Membership::rank() const noexcept { return attending_->rank(); }
 uint64_t Membership::incarnation() const noexcept { return attending_->incarnation(); }
 const std::vector<Serving>& Membership::servers() const noexcept { return attending_->servers(); }
 void Membership::barrier() { attending_->barrier(); }
+std::string Membership::stand(Standing standing) { return attending_->stand(std::move(standing)); }
 void Membership::tell_copied(const std::string& backup) { attending_->tell_copied(backup); }
 int Membership::workers() const noexcept { return attending_->workers(); }
 bool Membership::is_open() const noexcept { return attending_->is_open(); }

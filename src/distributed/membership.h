@@ -48,6 +48,9 @@ class Membership {
   // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before, or the
   // scheduler, when that was lost.
   void barrier();
+  // What this worker waits for, but for who it is. Why nobody will go on; empty: somebody may, or the scheduler cannot
+  // be asked now.
+  std::string stand(Standing standing);
   // The backup of this server, which has come later, has all that this one has. The scheduler hears of it in time.
   void tell_copied(const std::string& backup);
   // Workers that have been lost, and in whose place no other one has come.

@@ -111,6 +111,9 @@ void RemoteStore::exchange_inits(std::span<const Item> items, bool replaces) {
     return fmt::format("kvstore init: {} waits until all workers have inited key {}, and others of this call",
                        name_of_worker(session_), to_string(items[0].key));
   });
+  const Standstill::Scope waits(session_.standstill(),
+                                {.what = fmt::format("waits for key {} to be inited", to_string(items[0].key)),
+                                 .awaited = [ranks = std::vector<uint32_t>(rank() == 0 ? 0 : 1, 0)] { return ranks; }});
   session_.exchange(replaces ? "replace" : "init", calls);
 }
 
@@ -149,6 +152,7 @@ void RemoteStore::barrier() {
         "part of the program",
         name_of_worker(session_));
   });
+  const Standstill::Scope waits(session_.standstill(), {.what = "waits at a barrier"});
   session_.barrier();
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "base/check.h"
+#include "distributed/commands.h"
 #include "distributed/long_waits.h"
 #include "distributed/messages.h"
 #include "distributed/remote_store.h"
@@ -167,6 +169,11 @@ struct RemoteStore::Receiving {
     NDArray array;  // packed, in host memory
     size_t shards;
   };
+  struct Asked {
+    size_t server;
+    Place place;
+    uint64_t pushes;
+  };
 
   Session& session;
   std::shared_ptr<void> announced;
@@ -176,9 +183,12 @@ struct RemoteStore::Receiving {
   std::shared_ptr<Var> asking = std::make_shared<Var>();
   kvstore::Key first = {};
   std::shared_ptr<Session::Answers> answers = {};
+  std::shared_ptr<std::vector<Asked>> asked = std::make_shared<std::vector<Asked>>();  // of the calls
 
   void ask() {
     if (!calls.empty()) first = key_of(calls[0].request.pull().place().key());
+    for (const Session::Call& call : calls)
+      asked->push_back({call.server, call.request.pull().place(), call.request.pull().pushes()});
     answers = session.ask("pull", calls);
   }
 
@@ -198,7 +208,34 @@ struct RemoteStore::Receiving {
           "another part of the program, or have no more data (Trainer.join)",
           name_of_worker(session), to_string(first));
     });
+    const Standstill::Scope waits(
+        session.standstill(),
+        {.what = fmt::format("waits until all have pushed key {} as often as it has", to_string(first)),
+         .awaited = [&session = session, answers = answers,
+                     asked = asked] { return awaited(session, *answers, *asked); },
+         .holds_program = false});
     return session.await("pull", *answers, calls);
+  }
+
+  // Who has not pushed what one of the answers needs that have not come.
+  static std::vector<uint32_t> awaited(Session& session, const Session::Answers& answers,
+                                       const std::vector<Asked>& asked) {
+    for (size_t i = 0; i < asked.size(); ++i) {
+      if (session.has_come(answers, i)) continue;
+      std::vector<Session::Call> calls(1);
+      calls[0].server = asked[i].server;
+      CommandRequest& request = *calls[0].request.mutable_command();
+      *request.mutable_place() = asked[i].place;
+      request.set_head(kAwaited);
+      request.set_body(std::to_string(asked[i].pushes));
+      request.set_repeats(true);
+      if (!session.exchange("command", calls)) return {};
+      std::istringstream text(calls[0].reply.answer());
+      std::vector<uint32_t> ranks;
+      for (uint32_t rank = 0; text >> rank;) ranks.push_back(rank);
+      if (!ranks.empty()) return ranks;
+    }
+    return {};
   }
 
   static void land(const NDArray& array, std::span<const Session::Call> shards) {

@@ -86,6 +86,13 @@ class Service final : public Scheduler::CallbackService {
   grpc::ServerUnaryReactor* Barrier(grpc::CallbackServerContext* context, const Arrival* arrival, Empty*) override {
     return answered(context, [&](Gathering& gathering, auto* reactor) { gathering.meet(*arrival, reactor); });
   }
+  grpc::ServerUnaryReactor* Stand(grpc::CallbackServerContext* context, const Standing* standing,
+                                  Verdict* verdict) override {
+    return answered(context, [&](Gathering& gathering, auto* reactor) {
+      verdict->set_why(gathering.stand(*standing));
+      reactor->Finish(grpc::Status::OK);
+    });
+  }
   grpc::ServerUnaryReactor* HasCopied(grpc::CallbackServerContext* context, const Copied* copied, Empty*) override {
     return answered(context, [&](Gathering& gathering, auto* reactor) {
       gathering.take_copied(*copied);

@@ -389,6 +389,8 @@ void ServedStore::ask(const CommandRequest& request, const Asker& asker) {
       return asker.answer(std::string(restored_ && !is_restoring_ ? "1" : "0"));
     case kJoin:
       return join(request, asker);
+    case kAwaited:
+      return asker.answer(awaited(request));
     default:
       forget_told();
       asker.answer(program_.command(number_, *store_, request.head(), request.body()));
@@ -402,13 +404,32 @@ void ServedStore::ask_restored(const Asker& asker) {
   restored_asked_.push_back(asker);
 }
 
-void ServedStore::join(const CommandRequest& request, const Asker& asker) {
-  Entry& entry = find(request.place());
+uint64_t ServedStore::pushes_in(const CommandRequest& request) {
   const std::string& text = request.body();
   uint64_t pushes = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pushes);
   check(error == std::errc() && end == text.data() + text.size(), ErrorKind::kValue,
         "kvstore join: expected a number of pushes, got '{}'", text);
+  return pushes;
+}
+
+// Ranks, one space after each. None of an asynchronous store, whose workers wait for others only where these are slow.
+std::string ServedStore::awaited(const CommandRequest& request) {
+  const Entry& entry = find(request.place());
+  const uint64_t pushes = pushes_in(request);
+  std::string ranks;
+  for (size_t rank = 0; rank < workers_ && !asynchronous_; ++rank) {
+    bool has_pushed = true;
+    for (uint64_t round = entry.rounds.closed(); round < pushes; ++round)
+      has_pushed &= entry.rounds.has_pushed(rank, round);
+    if (!has_pushed) ranks += fmt::format("{} ", rank);
+  }
+  return ranks;
+}
+
+void ServedStore::join(const CommandRequest& request, const Asker& asker) {
+  Entry& entry = find(request.place());
+  const uint64_t pushes = pushes_in(request);
   entry.joined.insert_or_assign(rank_of(request.place()), Joined{pushes, asker});
   answer_joined(key_of(request.place().key()), entry);
 }

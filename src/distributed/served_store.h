@@ -151,6 +151,8 @@ class ServedStore {
   void answer_hopeless_pushes(Entry& entry);
   void ask(const CommandRequest& request, const Asker& asker);
   void ask_restored(const Asker& asker);
+  static uint64_t pushes_in(const CommandRequest& request);
+  std::string awaited(const CommandRequest& request);
   void join(const CommandRequest& request, const Asker& asker);
   void answer_joined(const kvstore::Key& key, Entry& entry);
   static void refuse_joined(Entry& entry, const std::string& why);

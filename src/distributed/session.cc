@@ -68,7 +68,10 @@ Session::Session(const Job& job, const Route& route)
                            lose(text_of(departed), static_cast<size_t>(departed.rank));
                        },
                    .serving = [this](const Serving& serving) { follow(serving); },
-                   .ended = [this](const std::string& why) { lose(why, {}); }}) {
+                   .ended = [this](const std::string& why) { lose(why, {}); }}),
+      standstill_([this] { return transfers_ == 0 && runtime().engine.stands(); },
+                  [this](const Standing& standing) { return membership_.stand(standing); },
+                  [this](const std::string& why) { lose(why, {}); }) {
   history::write("joined", fmt::format("{} {}", rank(), membership_.incarnation()));
   const std::shared_ptr<OwnHeap> heap = job.shares_memory ? OwnHeap::make() : nullptr;
   {
@@ -169,7 +172,12 @@ void Session::send(size_t server, Request request, Load load) {
 
 void Session::transfer(size_t server, Request request, Load load, Hear hear) {
   check_size("distributed", "exchange", server, request, load);
-  links_[server]->ask(std::move(request), std::move(load), std::move(hear));
+  ++transfers_;
+  links_[server]->ask(std::move(request), std::move(load),
+                      [this, hear = std::move(hear)](const grpc::Status& status, Reply&& reply, Elements&& elements) {
+                        --transfers_;
+                        hear(status, std::move(reply), std::move(elements));
+                      });
 }
 
 void Session::fail_with(const std::string& why) {
@@ -199,6 +207,11 @@ std::shared_ptr<Session::Answers> Session::ask(const char* what, std::vector<Cal
                                    if (--answers->missing == 0) changed_.notify_all();
                                  });
   return answers;
+}
+
+bool Session::has_come(const Answers& answers, size_t i) const {
+  std::lock_guard guard(mutex_);
+  return !answers.statuses[i].ok() || answers.replies[i].first.number() > 0;
 }
 
 bool Session::await(const char* what, Answers& answers, std::vector<Call>& calls) {

@@ -15,6 +15,7 @@
 
 #include "distributed/link.h"
 #include "distributed/membership.h"
+#include "distributed/standstill.h"
 
 namespace headrace::distributed {
 
@@ -43,6 +44,8 @@ class Session {
   int lost_workers() const noexcept { return membership_.lost_workers(); }
   int take_store_number() noexcept { return stores_++; }
   void barrier();
+  // What this worker waits for.
+  Standstill& standstill() noexcept { return standstill_; }
 
   // What is to be sent or asked for later: the session does not end while the result is there.
   std::shared_ptr<void> announce();
@@ -76,6 +79,8 @@ class Session {
   // Waits for all answers. False: the process is ending, and nobody wants them. Raises what a server says: ValueError
   // for what is wrong with a request, RuntimeError for what has gone wrong.
   bool await(const char* what, Answers& answers, std::vector<Call>& calls);
+  // Whether one of them has come.
+  bool has_come(const Answers& answers, size_t i) const;
   bool exchange(const char* what, std::vector<Call>& calls) { return await(what, *ask(what, calls), calls); }
 
  private:
@@ -97,7 +102,9 @@ class Session {
   std::string lost_all_;                      // why all were; empty: they were not
   std::map<size_t, Serving> serving_;         // by number: who serves
   std::vector<std::unique_ptr<Link>> links_;  // by server; end after
+  std::atomic<int> transfers_{0};             // that nobody has answered
   Membership membership_;                     // this one: the threads of both use what is above
+  Standstill standstill_;                     // asks others
 };
 
 }  // namespace headrace::distributed

@@ -159,6 +159,9 @@ class Engine {
 
   int worker_count() const noexcept;
   bool serial() const noexcept;
+  // Whether a thread that is in no task waits, and no task runs but those that may block, so that it waits for one of
+  // these. True of a serial engine, whose tasks run in the thread of the program.
+  bool stands() const noexcept;
   int64_t pending() const noexcept;  // tasks queued or running, counted without stopping anyone
 
   // Somebody who hears of every push and every wait from now on; null: nobody. It must live until it is replaced and

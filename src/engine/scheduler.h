@@ -53,6 +53,7 @@ class Scheduler {
   void drain() noexcept;
   int worker_count() const noexcept { return compute_.limit(); }
   int64_t pending() const noexcept;
+  bool stands() const noexcept;
   FailureLog& failures() noexcept { return failures_; }
   FailureLog& kept() noexcept { return kept_; }
 
@@ -159,6 +160,7 @@ class Scheduler {
 
   ThreadRegistry threads_;
   SpinBudget spin_budget_;
+  std::atomic<int> sleepers_{0};  // threads that are in no task and sleep in a wait
   FailureLog failures_;
   FailureLog kept_;        // because of which tasks that keep have not happened
   ProgressEvent drained_;  // nothing is pending

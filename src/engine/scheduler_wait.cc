@@ -61,9 +61,11 @@ bool Scheduler::help(ThreadContext& context, const Waiting& waiting) {
     // What is held back in the batch of a sleeping thread nobody would look for.
     if (!context.batch.empty()) flush(context);
     // A compute thread that sleeps inside a task leaves its place to another one.
-    const bool is_worker = context.group == &compute_;
+    const bool is_worker = context.group == &compute_, is_program = context.depth == 0;
     if (is_worker) compute_.begin_blocked();
+    if (is_program) sleepers_.fetch_add(1, std::memory_order_relaxed);
     waiting.sleep(until(waiting.deadline, now));
+    if (is_program) sleepers_.fetch_sub(1, std::memory_order_relaxed);
     if (is_worker) compute_.end_blocked();
     spin_end = Deadline::min();
   }
@@ -97,6 +99,11 @@ bool Scheduler::wait(Var& var, bool for_all, Deadline deadline) {
   Task::drop(task, 1);
   if (failure) failure->raise();
   return reached;
+}
+
+bool Scheduler::stands() const noexcept {
+  return sleepers_.load(std::memory_order_relaxed) > 0 && !other_threads_run_tasks() &&
+         device_tasks_.load(std::memory_order_relaxed) == 0 && !work_held_back(WorkerGroup::Kind::kCompute);
 }
 
 bool Scheduler::wait_all(Deadline deadline) {

@@ -109,6 +109,36 @@ def test_workers_train_at_two_bits_as_one_process_that_keeps_what_each_leaves_ou
         numpy.testing.assert_array_equal(shared[1][array], shared[0][array], err_msg=array)
 
 
+AT_A_BARRIER = "worker 0 waits at a barrier"
+
+
+@pytest.mark.parametrize(
+    ("how", "first", "second"),
+    [
+        ("barrier", AT_A_BARRIER, "worker 1 waits until all have pushed key 'a' as often as it has"),
+        ("init", AT_A_BARRIER, "worker 1 waits for key 'c' to be inited"),
+        (
+            "keys",
+            "worker 0 waits until all have pushed key 'a' as often as it has",
+            "worker 1 waits until all have pushed key 'b' as often as it has",
+        ),
+    ],
+)
+def test_workers_that_wait_for_each_other_are_told_so(how, first, second):
+    job = launch(how, program="standing", workers=2)
+    assert job.returncode == 1
+    for rank in range(2):
+        (error,) = [
+            line for line in lines_of(job) if line.startswith(f"[worker {rank}] headrace.base.MXNetError")
+        ]
+        assert f"none goes on: {first}; {second};" in error
+
+
+def test_a_worker_that_comes_late_is_waited_for():
+    job = launch("late", program="standing", workers=2)
+    assert job.returncode == 0 and job.stdout.count("done") == 2, job.stdout + job.stderr
+
+
 def test_an_asynchronous_store_updates(tmp_path):
     job = launch(str(tmp_path), "dist_async", "sgd", program="train")
     assert job.returncode == 0, job.stdout + job.stderr

@@ -1,0 +1,64 @@
+// Gathering: workers that wait for each other for ever. Each says what it waits for, and whom, again and again; it does
+// not go on before one of those has done something, so that all of a set of whom each awaits others of the set stand.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "distributed/gathering.h"
+
+namespace headrace::distributed {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kLong{3};   // what has lasted so long is no wait for a message on its way
+constexpr seconds kFresh{3};  // what was said before may be so no more
+
+}  // namespace
+
+std::string Gathering::stand(const Standing& standing) {
+  std::lock_guard guard(mutex_);
+  const auto known = seats_.find(standing.token());
+  if (known == seats_.end()) return {};
+  Seat& seat = known->second;
+  seat.said_at = Clock::now();
+  if (seat.standing.wait() != standing.wait()) seat.stands_since = seat.said_at;
+  seat.standing = standing;
+  const std::vector<Seat*> standing_ones = waiting_for_ever();
+  std::string all;
+  for (const Seat* one : standing_ones)
+    all += fmt::format("{}worker {} {}", all.empty() ? "" : "; ", one->rank, one->standing.what());
+  for (Seat* one : standing_ones) {
+    one->verdict = fmt::format(
+        "workers wait for each other, so that none goes on: {}; they have to push the same keys, and come to the same "
+        "barriers, in one order",
+        all);
+    if (auto* const reactor = std::exchange(one->meeting, nullptr))
+      answer(reactor, {grpc::StatusCode::ABORTED, one->verdict});
+  }
+  settle();
+  return seat.verdict;
+}
+
+bool Gathering::awaits_one_of(const Seat& seat, std::span<Seat* const> others) const {
+  return std::ranges::any_of(others, [&](const Seat* other) {
+    return seat.standing.meets()
+               ? !other->meeting
+               : std::ranges::find(seat.standing.awaited(), other->rank) != seat.standing.awaited().end();
+  });
+}
+
+std::vector<Gathering::Seat*> Gathering::waiting_for_ever() {
+  const Clock::time_point now = Clock::now();
+  std::vector<Seat*> found;
+  for (Seat* one : workers_)
+    if (one && one->verdict.empty() && now - one->said_at <= kFresh && now - one->stands_since >= kLong)
+      found.push_back(one);
+  for (std::vector<Seat*> others; others.size() != found.size();) {
+    others = found;
+    std::erase_if(found, [&](const Seat* one) { return !awaits_one_of(*one, others); });
+  }
+  return found;
+}
+
+}  // namespace headrace::distributed

@@ -1,0 +1,163 @@
+// Workers that wait for each other, as they and the scheduler find out.
+#include "distributed/standstill.h"
+
+#include <gmock/gmock.h>
+
+#include <future>
+
+#include "distributed/membership.h"
+#include "tests/distributed/cluster.h"
+
+namespace headrace::distributed {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::chrono::milliseconds kShort{20};
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+Standing standing(std::string what, const std::vector<uint32_t>& awaited) {
+  Standing made;
+  made.set_wait(1);
+  made.set_what(std::move(what));
+  made.mutable_awaited()->Add(awaited.begin(), awaited.end());
+  return made;
+}
+
+TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
+  constexpr int kWorkers = 5;
+  const Job job{.role = Role::kWorker,
+                .host = "127.0.0.1",
+                .port = free_port(),
+                .workers = kWorkers,
+                .own_host = "127.0.0.1",
+                .silence_ms = 6'000};  // a machine may pause
+  auto scheduler = std::async(std::launch::async, [&] { return error_of([&] { run_scheduler(job); }); });
+  std::vector<std::future<std::unique_ptr<Membership>>> joining;
+  for (int rank = 0; rank < kWorkers; ++rank)
+    joining.push_back(std::async(std::launch::async, [&job, rank] {
+      Job own = job;
+      own.rank = rank;
+      return std::make_unique<Membership>(own, "", Observer());
+    }));
+  std::vector<std::unique_ptr<Membership>> workers;
+  for (auto& one : joining) workers.push_back(one.get());
+  auto meeting = std::async(std::launch::async, [&] { return error_of([&] { workers[0]->barrier(); }); });
+
+  Standing meets = standing("waits at a barrier", {});
+  meets.set_meets(true);
+  std::string why;
+  do {  // worker 4 says nothing: it goes on, and so will worker 3
+    EXPECT_THAT(workers[3]->stand(standing("waits for worker 4", {4})), IsEmpty());
+    workers[0]->stand(meets);
+    workers[2]->stand(standing("waits for worker 1", {1}));
+    why = workers[1]->stand(standing("waits for worker 0", {0}));
+    std::this_thread::sleep_for(kShort);
+  } while (why.empty());
+  const char* const all = "worker 0 waits at a barrier; worker 1 waits for worker 0; worker 2 waits for worker 1;";
+  EXPECT_THAT(why, HasSubstr(all));
+  EXPECT_THAT(meeting.get(), HasSubstr(all));
+  EXPECT_THAT(workers[2]->stand(standing("waits for worker 1", {1})), HasSubstr(all));
+  EXPECT_THAT(workers[3]->stand(standing("waits for worker 4", {4})), IsEmpty());
+  workers.clear();
+  EXPECT_THAT(scheduler.get(), IsEmpty());
+}
+
+// A standstill that keeps what it has told, and is told nothing, or why it ends.
+class StandstillTest : public testing::Test {
+ protected:
+  Standing told() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return told_.has_value(); });
+    return *told_;
+  }
+  std::string end() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !end_.empty(); });
+    return end_;
+  }
+
+  std::atomic<bool> stands_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Standing> told_;  // these: guarded by mutex_
+  std::string verdict_, end_;
+  std::atomic<int> looked_{0};  // whether it stands
+  Standstill standstill_{[this] {
+                           ++looked_;
+                           return stands_.load();
+                         },
+                         [this](const Standing& one) {
+                           std::lock_guard guard(mutex_);
+                           told_ = one;
+                           changed_.notify_all();
+                           return verdict_;
+                         },
+                         [this](const std::string& why) {
+                           std::lock_guard guard(mutex_);
+                           end_ = why;
+                           changed_.notify_all();
+                         }};
+};
+
+TEST_F(StandstillTest, AProgramThatWaitsSaysForWhat) {
+  const Standstill::Scope waits(standstill_, {.what = "waits at a barrier"});
+  const Standing found = told();
+  EXPECT_TRUE(found.meets());
+  EXPECT_EQ(found.what(), "waits at a barrier");
+}
+
+TEST_F(StandstillTest, ATaskThatWaitsCountsWhereTheProgramWaitsAndNothingRuns) {
+  const Standstill::Scope waits(standstill_, {.what = "waits for key 3",
+                                              .awaited =
+                                                  [] {
+                                                    return std::vector<uint32_t>{2, 4};
+                                                  },
+                                              .holds_program = false});
+  while (looked_ < 2) std::this_thread::sleep_for(kShort);
+  {
+    std::lock_guard guard(mutex_);
+    EXPECT_FALSE(told_.has_value());
+  }
+  stands_ = true;
+  EXPECT_THAT(told().awaited(), testing::ElementsAre(2, 4));
+}
+
+TEST_F(StandstillTest, OfSeveralTasksOneThatGoesOnIsEnough) {
+  stands_ = true;
+  std::atomic<bool> goes_on{true};
+  const Standstill::Scope stuck(
+      standstill_, {.what = "waits", .awaited = [] { return std::vector<uint32_t>{1}; }, .holds_program = false});
+  const Standstill::Scope other(
+      standstill_, {.what = "receives",
+                    .awaited = [&] { return goes_on ? std::vector<uint32_t>() : std::vector<uint32_t>{1}; },
+                    .holds_program = false});
+  while (looked_ < 2) std::this_thread::sleep_for(kShort);
+  {
+    std::lock_guard guard(mutex_);
+    EXPECT_FALSE(told_.has_value());
+  }
+  goes_on = false;
+  EXPECT_EQ(told().what(), "receives");
+}
+
+TEST_F(StandstillTest, AVerdictEndsTheWaits) {
+  {
+    std::lock_guard guard(mutex_);
+    verdict_ = "all wait";
+  }
+  const Standstill::Scope waits(standstill_, {.what = "waits at a barrier"});
+  EXPECT_EQ(end(), "all wait");
+}
+
+}  // namespace
+}  // namespace headrace::distributed

@@ -1,0 +1,34 @@
+"""`standing.py HOW`: two workers that wait for each other, each in its way, or not for ever."""
+
+import sys
+import time
+
+from headrace import kv, nd
+
+SECONDS = 8  # more than it takes to find out that nobody goes on
+
+
+def main(how):
+    store = kv.create("dist_sync")
+    store.init(["a", "b"], [nd.zeros((4,))] * 2)
+    ones, out = nd.ones((4,)), nd.zeros((4,))
+    if how == "keys":
+        store.pushpull("ab"[store.rank], ones, out=out)
+        out.wait_to_read()
+    elif store.rank == 0:
+        store.barrier()
+        store.push("a", ones)
+    elif how == "barrier":
+        store.pushpull("a", ones, out=out)
+        out.wait_to_read()
+    elif how == "init":
+        store.init("c", ones)
+    else:  # it comes late, and has asked for what only comes then
+        store.pushpull("a", ones, out=out)
+        time.sleep(SECONDS)
+        store.barrier()
+        assert out.asnumpy().tolist() == [2] * 4
+    print("done")
+
+
+main(sys.argv[1])
