@@ -71,8 +71,8 @@ class Gathering {
   // A worker comes to a barrier; it is answered when all have, or cannot. Who comes again is answered anew.
   void meet(const Arrival& arrival, grpc::ServerUnaryReactor* reactor);
 
-  // A worker waits for others. Why they wait for each other for ever; empty: they may go on.
-  std::string stand(const Standing& standing);
+  // A worker waits for others. It is told when they wait for each other for ever.
+  void stand(const Standing& standing);
 
   // Waits until the job is over; false: until another scheduler decides. Raises RuntimeError when the job could not
   // begin, and what the keeper raises.
@@ -149,7 +149,8 @@ class Gathering {
   void review_meeting();
   void answer_meeting(const grpc::Status& status);
   // --- gathering_standing.cc: workers that wait for each other ---
-  std::vector<Seat*> waiting_for_ever();
+  std::vector<Seat*> waiting_for_ever() const;
+  void tell_verdict(Seat& seat);
   bool awaits_one_of(const Seat& seat, std::span<Seat* const> others) const;
   // --- gathering_elastic.cc: workers that come and go ---
   // Whether they do so while the job runs.

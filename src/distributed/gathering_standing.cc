@@ -16,28 +16,35 @@ constexpr seconds kFresh{3};  // what was said before may be so no more
 
 }  // namespace
 
-std::string Gathering::stand(const Standing& standing) {
+void Gathering::stand(const Standing& standing) {
   std::lock_guard guard(mutex_);
   const auto known = seats_.find(standing.token());
-  if (known == seats_.end()) return {};
+  if (known == seats_.end()) return;
   Seat& seat = known->second;
   seat.said_at = Clock::now();
   if (seat.standing.wait() != standing.wait()) seat.stands_since = seat.said_at;
   seat.standing = standing;
-  const std::vector<Seat*> standing_ones = waiting_for_ever();
+  if (!seat.verdict.empty()) tell_verdict(seat);  // its stream may have been broken
+  const std::vector<Seat*> found = waiting_for_ever();
   std::string all;
-  for (const Seat* one : standing_ones)
+  for (const Seat* one : found)
     all += fmt::format("{}worker {} {}", all.empty() ? "" : "; ", one->rank, one->standing.what());
-  for (Seat* one : standing_ones) {
+  for (Seat* one : found) {
     one->verdict = fmt::format(
         "workers wait for each other, so that none goes on: {}; they have to push the same keys, and come to the same "
         "barriers, in one order",
         all);
-    if (auto* const reactor = std::exchange(one->meeting, nullptr))
-      answer(reactor, {grpc::StatusCode::ABORTED, one->verdict});
+    tell_verdict(*one);
   }
   settle();
-  return seat.verdict;
+}
+
+void Gathering::tell_verdict(Seat& seat) {
+  Notice notice;
+  notice.set_standstill(seat.verdict);
+  if (seat.stream) say(*seat.stream, std::move(notice));
+  if (auto* const reactor = std::exchange(seat.meeting, nullptr))
+    answer(reactor, {grpc::StatusCode::ABORTED, seat.verdict});
 }
 
 bool Gathering::awaits_one_of(const Seat& seat, std::span<Seat* const> others) const {
@@ -48,7 +55,7 @@ bool Gathering::awaits_one_of(const Seat& seat, std::span<Seat* const> others) c
   });
 }
 
-std::vector<Gathering::Seat*> Gathering::waiting_for_ever() {
+std::vector<Gathering::Seat*> Gathering::waiting_for_ever() const {
   const Clock::time_point now = Clock::now();
   std::vector<Seat*> found;
   for (Seat* one : workers_)

@@ -107,16 +107,16 @@ class Membership::Attending {
     }
   }
 
-  std::string stand(Standing standing) {
+  void stand(Standing standing) {
     std::unique_lock lock(mutex_);
     const std::shared_ptr<Stream> stream = is_welcome_ && !is_over_ ? stream_ : nullptr;
     standing.set_token(node_.token());
     lock.unlock();
-    if (!stream) return {};
+    if (!stream) return;
     grpc::ClientContext context;
     context.set_deadline(in_time(kStandTime));
-    Verdict verdict;
-    return stream->stub().Stand(&context, standing, &verdict).ok() ? verdict.why() : std::string();
+    Empty empty;
+    stream->stub().Stand(&context, standing, &empty);
   }
 
   void tell_copied(const std::string& backup) {
@@ -309,6 +309,7 @@ class Membership::Attending {
 
   void hear(const Notice& notice) {
     if (notice.has_welcome()) return welcome(notice.welcome());
+    if (notice.has_standstill()) return observer_.stands(notice.standstill());
     {
       std::lock_guard guard(mutex_);
       node_.set_heard(node_.heard() + 1);
@@ -341,6 +342,7 @@ class Membership::Attending {
       case Notice::kFinished:
         return end({});
       case Notice::kWelcome:
+      case Notice::kStandstill:
       case Notice::WHAT_NOT_SET:
         return;
     }
@@ -392,7 +394,7 @@ int Membership::rank() const noexcept { return attending_->rank(); }
 uint64_t Membership::incarnation() const noexcept { return attending_->incarnation(); }
 const std::vector<Serving>& Membership::servers() const noexcept { return attending_->servers(); }
 void Membership::barrier() { attending_->barrier(); }
-std::string Membership::stand(Standing standing) { return attending_->stand(std::move(standing)); }
+void Membership::stand(Standing standing) { attending_->stand(std::move(standing)); }
 void Membership::tell_copied(const std::string& backup) { attending_->tell_copied(backup); }
 int Membership::workers() const noexcept { return attending_->workers(); }
 bool Membership::is_open() const noexcept { return attending_->is_open(); }

@@ -25,6 +25,8 @@ std::string text_of(const Departed& departed);  // "worker 2 was lost"
 struct Observer {
   std::function<void(const Departed&)> departed = [](const Departed&) {};
   std::function<void(const Serving&)> serving = [](const Serving&) {};
+  // Workers wait for each other for ever, this one among them.
+  std::function<void(const std::string& why)> stands = [](const std::string&) {};
   std::function<void(const std::string& why)> ended = [](const std::string&) {};  // empty: no worker is left
 };
 
@@ -48,9 +50,8 @@ class Membership {
   // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before, or the
   // scheduler, when that was lost.
   void barrier();
-  // What this worker waits for, but for who it is. Why nobody will go on; empty: somebody may, or the scheduler cannot
-  // be asked now.
-  std::string stand(Standing standing);
+  // Tells what this worker waits for, but for who it is, if the scheduler can be told now.
+  void stand(Standing standing);
   // The backup of this server, which has come later, has all that this one has. The scheduler hears of it in time.
   void tell_copied(const std::string& backup);
   // Workers that have been lost, and in whose place no other one has come.

@@ -86,10 +86,9 @@ class Service final : public Scheduler::CallbackService {
   grpc::ServerUnaryReactor* Barrier(grpc::CallbackServerContext* context, const Arrival* arrival, Empty*) override {
     return answered(context, [&](Gathering& gathering, auto* reactor) { gathering.meet(*arrival, reactor); });
   }
-  grpc::ServerUnaryReactor* Stand(grpc::CallbackServerContext* context, const Standing* standing,
-                                  Verdict* verdict) override {
+  grpc::ServerUnaryReactor* Stand(grpc::CallbackServerContext* context, const Standing* standing, Empty*) override {
     return answered(context, [&](Gathering& gathering, auto* reactor) {
-      verdict->set_why(gathering.stand(*standing));
+      gathering.stand(*standing);
       reactor->Finish(grpc::Status::OK);
     });
   }

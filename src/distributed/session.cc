@@ -68,10 +68,10 @@ Session::Session(const Job& job, const Route& route)
                            lose(text_of(departed), static_cast<size_t>(departed.rank));
                        },
                    .serving = [this](const Serving& serving) { follow(serving); },
+                   .stands = [this](const std::string& why) { lose(why, {}); },
                    .ended = [this](const std::string& why) { lose(why, {}); }}),
       standstill_([this] { return transfers_ == 0 && runtime().engine.stands(); },
-                  [this](const Standing& standing) { return membership_.stand(standing); },
-                  [this](const std::string& why) { lose(why, {}); }) {
+                  [this](const Standing& standing) { membership_.stand(standing); }) {
   history::write("joined", fmt::format("{} {}", rank(), membership_.incarnation()));
   const std::shared_ptr<OwnHeap> heap = job.shares_memory ? OwnHeap::make() : nullptr;
   {

@@ -10,9 +10,8 @@ constexpr std::chrono::seconds kPause{1};
 
 }  // namespace
 
-Standstill::Standstill(std::function<bool()> stands, std::function<std::string(const Standing&)> ask,
-                       std::function<void(const std::string&)> end)
-    : stands_(std::move(stands)), ask_(std::move(ask)), end_(std::move(end)), thread_([this] { watch(); }) {}
+Standstill::Standstill(std::function<bool()> stands, std::function<void(const Standing&)> tell)
+    : stands_(std::move(stands)), tell_(std::move(tell)), thread_([this] { watch(); }) {}
 
 Standstill::~Standstill() {
   {
@@ -30,9 +29,7 @@ void Standstill::watch() {
     if (waits_.empty() || std::exchange(seen, changes_) != changes_) continue;
     const std::vector<Wait> waits(waits_.begin(), waits_.end());
     lock.unlock();
-    const std::optional<Standing> standing = found(seen, waits);
-    const std::string why = standing ? ask_(*standing) : std::string();
-    if (!why.empty()) return end_(why);
+    if (const std::optional<Standing> standing = found(seen, waits)) tell_(*standing);
     lock.lock();
   }
 }

@@ -1,5 +1,5 @@
-// Standstill: tells the scheduler what the workers of this process wait for, once that lasts, and ends the waits when
-// it says that all wait for each other. Any thread.
+// Standstill: tells the scheduler what a worker waits for, once that lasts, so that it finds out who wait for each
+// other. Any thread.
 #pragma once
 
 #include <chrono>
@@ -40,11 +40,9 @@ class Standstill {
     std::list<Wait>::iterator wait_;
   };
 
-  // `stands`: whether the program waits for the engine, and nothing runs that it may wait for. `ask`: the scheduler,
-  // which answers why nobody goes on, or nothing. `end`: hears that. All are called by a thread that ends with this
-  // object.
-  Standstill(std::function<bool()> stands, std::function<std::string(const Standing&)> ask,
-             std::function<void(const std::string& why)> end);
+  // `stands`: whether the program waits for the engine, and nothing runs that it may wait for. `tell`: the scheduler.
+  // Both are called by a thread that ends with this object.
+  Standstill(std::function<bool()> stands, std::function<void(const Standing&)> tell);
   ~Standstill();
   Standstill(const Standstill&) = delete;
   Standstill& operator=(const Standstill&) = delete;
@@ -55,8 +53,7 @@ class Standstill {
   std::optional<Standing> found(uint64_t changes, const std::vector<Wait>& waits) const;
 
   const std::function<bool()> stands_;
-  const std::function<std::string(const Standing&)> ask_;
-  const std::function<void(const std::string&)> end_;
+  const std::function<void(const Standing&)> tell_;
   std::mutex mutex_;
   std::condition_variable ended_;
   std::list<Wait> waits_;  // these: guarded by mutex_

@@ -22,6 +22,7 @@ class Ears {
                   hear(fmt::format("{} serves in epoch {}, {} stands by{}", one.address(), one.epoch(),
                                    one.backup().empty() ? "nobody" : one.backup(), one.is_backed() ? " with all" : ""));
                 },
+            .stands = [this](const std::string& why) { hear(why); },
             .ended = [this](const std::string& why) { hear(why.empty() ? "finished" : why); }};
   }
   // Waits for the first that contains `text`.

@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <future>
 
 #include "distributed/membership.h"
 #include "tests/distributed/cluster.h"
+#include "tests/distributed/ears.h"
 
 namespace headrace::distributed {
 namespace {
@@ -42,12 +44,13 @@ TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
                 .own_host = "127.0.0.1",
                 .silence_ms = 6'000};  // a machine may pause
   auto scheduler = std::async(std::launch::async, [&] { return error_of([&] { run_scheduler(job); }); });
+  std::array<Ears, kWorkers> ears;
   std::vector<std::future<std::unique_ptr<Membership>>> joining;
   for (int rank = 0; rank < kWorkers; ++rank)
-    joining.push_back(std::async(std::launch::async, [&job, rank] {
+    joining.push_back(std::async(std::launch::async, [&, rank] {
       Job own = job;
       own.rank = rank;
-      return std::make_unique<Membership>(own, "", Observer());
+      return std::make_unique<Membership>(own, "", ears[static_cast<size_t>(rank)].observer());
     }));
   std::vector<std::unique_ptr<Membership>> workers;
   for (auto& one : joining) workers.push_back(one.get());
@@ -55,24 +58,22 @@ TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
 
   Standing meets = standing("waits at a barrier", {});
   meets.set_meets(true);
-  std::string why;
-  do {  // worker 4 says nothing: it goes on, and so will worker 3
-    EXPECT_THAT(workers[3]->stand(standing("waits for worker 4", {4})), IsEmpty());
+  while (ears[1].all().empty()) {  // worker 4 says nothing: it goes on, and so will worker 3
+    workers[3]->stand(standing("waits for worker 4", {4}));
     workers[0]->stand(meets);
     workers[2]->stand(standing("waits for worker 1", {1}));
-    why = workers[1]->stand(standing("waits for worker 0", {0}));
+    workers[1]->stand(standing("waits for worker 0", {0}));
     std::this_thread::sleep_for(kShort);
-  } while (why.empty());
+  }
   const char* const all = "worker 0 waits at a barrier; worker 1 waits for worker 0; worker 2 waits for worker 1;";
-  EXPECT_THAT(why, HasSubstr(all));
   EXPECT_THAT(meeting.get(), HasSubstr(all));
-  EXPECT_THAT(workers[2]->stand(standing("waits for worker 1", {1})), HasSubstr(all));
-  EXPECT_THAT(workers[3]->stand(standing("waits for worker 4", {4})), IsEmpty());
+  for (const size_t rank : {0, 1, 2}) EXPECT_THAT(ears[rank].await("none goes on"), HasSubstr(all));
+  for (const size_t rank : {3, 4}) EXPECT_THAT(ears[rank].all(), IsEmpty());
   workers.clear();
   EXPECT_THAT(scheduler.get(), IsEmpty());
 }
 
-// A standstill that keeps what it has told, and is told nothing, or why it ends.
+// A standstill that keeps what it has told.
 class StandstillTest : public testing::Test {
  protected:
   Standing told() {
@@ -80,18 +81,12 @@ class StandstillTest : public testing::Test {
     changed_.wait(lock, [&] { return told_.has_value(); });
     return *told_;
   }
-  std::string end() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !end_.empty(); });
-    return end_;
-  }
 
   std::atomic<bool> stands_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Standing> told_;  // these: guarded by mutex_
-  std::string verdict_, end_;
-  std::atomic<int> looked_{0};  // whether it stands
+  std::optional<Standing> told_;  // guarded by mutex_
+  std::atomic<int> looked_{0};    // whether it stands
   Standstill standstill_{[this] {
                            ++looked_;
                            return stands_.load();
@@ -99,12 +94,6 @@ class StandstillTest : public testing::Test {
                          [this](const Standing& one) {
                            std::lock_guard guard(mutex_);
                            told_ = one;
-                           changed_.notify_all();
-                           return verdict_;
-                         },
-                         [this](const std::string& why) {
-                           std::lock_guard guard(mutex_);
-                           end_ = why;
                            changed_.notify_all();
                          }};
 };
@@ -148,15 +137,6 @@ TEST_F(StandstillTest, OfSeveralTasksOneThatGoesOnIsEnough) {
   }
   goes_on = false;
   EXPECT_EQ(told().what(), "receives");
-}
-
-TEST_F(StandstillTest, AVerdictEndsTheWaits) {
-  {
-    std::lock_guard guard(mutex_);
-    verdict_ = "all wait";
-  }
-  const Standstill::Scope waits(standstill_, {.what = "waits at a barrier"});
-  EXPECT_EQ(end(), "all wait");
 }
 
 }  // namespace
