@@ -6,7 +6,7 @@
 namespace headrace::distributed {
 namespace {
 
-constexpr std::chrono::seconds kPause{1};
+constexpr std::chrono::seconds kBetweenLooks{1};
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Standstill::~Standstill() {
 // Nobody wakes it, so that a wait costs next to nothing.
 void Standstill::watch() {
   std::unique_lock lock(mutex_);
-  for (uint64_t seen = changes_; !ended_.wait_for(lock, kPause, [&] { return is_over_; });) {
+  for (uint64_t seen = changes_; !ended_.wait_for(lock, kBetweenLooks, [&] { return is_over_; });) {
     if (waits_.empty() || std::exchange(seen, changes_) != changes_) continue;
     const std::vector<Wait> waits(waits_.begin(), waits_.end());
     lock.unlock();
