@@ -98,7 +98,7 @@ class Gathering {
     bool is_gone = false;                         // it does not take part any more
     grpc::ServerUnaryReactor* meeting = nullptr;  // it waits at a barrier
     Standing standing = {};                       // what it waits for, as it has said
-    Clock::time_point stands_since = {}, said_at = {};
+    Clock::time_point stands_since = {}, said_at = {}, said_before = {};
     std::string verdict = {};  // why it waits for ever
   };
 

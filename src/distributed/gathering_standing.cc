@@ -11,8 +11,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kLong{3};   // what has lasted so long is no wait for a message on its way
-constexpr seconds kFresh{3};  // what was said before may be so no more
+constexpr seconds kLong{4};   // what has lasted so long is no wait for a message on its way
+constexpr seconds kFresh{4};  // twice in this time: who has paused may say what was so before
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Gathering::stand(const Standing& standing) {
   const auto known = seats_.find(standing.token());
   if (known == seats_.end()) return;
   Seat& seat = known->second;
-  seat.said_at = Clock::now();
+  seat.said_before = std::exchange(seat.said_at, Clock::now());
   if (seat.standing.wait() != standing.wait()) seat.stands_since = seat.said_at;
   seat.standing = standing;
   if (!seat.verdict.empty()) tell_verdict(seat);  // its stream may have been broken
@@ -59,7 +59,7 @@ std::vector<Gathering::Seat*> Gathering::waiting_for_ever() const {
   const Clock::time_point now = Clock::now();
   std::vector<Seat*> found;
   for (Seat* one : workers_)
-    if (one && one->verdict.empty() && now - one->said_at <= kFresh && now - one->stands_since >= kLong)
+    if (one && one->verdict.empty() && now - one->said_before <= kFresh && now - one->stands_since >= kLong)
       found.push_back(one);
   for (std::vector<Seat*> others; others.size() != found.size();) {
     others = found;

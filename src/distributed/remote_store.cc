@@ -71,6 +71,23 @@ void RemoteStore::set_place_without_key(Place& place) const {
   if (sharing_.staleness > 0) place.set_staleness(static_cast<uint32_t>(sharing_.staleness));
 }
 
+// Requests come in their order, so that those before one that is answered have come.
+Standstill::Wait RemoteStore::wait_of(std::string what) const {
+  CommandRequest request;
+  set_place_without_key(*request.mutable_place());
+  request.set_head(kGetSettings);
+  request.set_repeats(true);
+  const auto arrive = [&session = session_, request = std::move(request)] {
+    std::vector<Session::Call> calls(session.servers());
+    for (size_t server = 0; server < calls.size(); ++server) {
+      calls[server].server = server;
+      *calls[server].request.mutable_command() = request;
+    }
+    return session.exchange("command", calls);
+  };
+  return {.what = std::move(what), .arrive = arrive};
+}
+
 void RemoteStore::set_place(const kvstore::Key& key, Place& place) const {
   set_place_without_key(place);
   set_key(key, *place.mutable_key());
@@ -111,9 +128,9 @@ void RemoteStore::exchange_inits(std::span<const Item> items, bool replaces) {
     return fmt::format("kvstore init: {} waits until all workers have inited key {}, and others of this call",
                        name_of_worker(session_), to_string(items[0].key));
   });
-  const Standstill::Scope waits(session_.standstill(),
-                                {.what = fmt::format("waits for key {} to be inited", to_string(items[0].key)),
-                                 .awaited = [ranks = std::vector<uint32_t>(rank() == 0 ? 0 : 1, 0)] { return ranks; }});
+  Standstill::Wait wait = wait_of(fmt::format("waits for key {} to be inited", to_string(items[0].key)));
+  wait.awaited = [ranks = std::vector<uint32_t>(rank() == 0 ? 0 : 1, 0)] { return ranks; };  // rank 0 waits for nobody
+  const Standstill::Scope waits(session_.standstill(), std::move(wait));
   session_.exchange(replaces ? "replace" : "init", calls);
 }
 
@@ -152,7 +169,7 @@ void RemoteStore::barrier() {
         "part of the program",
         name_of_worker(session_));
   });
-  const Standstill::Scope waits(session_.standstill(), {.what = "waits at a barrier"});
+  const Standstill::Scope waits(session_.standstill(), wait_of("waits at a barrier"));
   session_.barrier();
 }
 

@@ -80,6 +80,8 @@ class RemoteStore final : public kvstore::KVStore {
   Remote& remote_of(const kvstore::Part& part) { return remotes_.at(part.key()); }
   void set_place(const kvstore::Key& key, Place& place) const;
   void set_place_without_key(Place& place) const;
+  // Of this worker for others.
+  Standstill::Wait wait_of(std::string what) const;
   std::vector<std::string> send_to_all(std::span<const CommandRequest> commands);
   void send_to_all(const CommandRequest& command);
   void exchange_inits(std::span<const kvstore::Item> items, bool replaces);

@@ -177,6 +177,7 @@ struct RemoteStore::Receiving {
 
   Session& session;
   std::shared_ptr<void> announced;
+  std::function<bool()> arrive;  // as a Wait has it
   std::vector<std::shared_ptr<Var>> orders = {};
   std::vector<Landing> landings = {};
   std::vector<Session::Call> calls = {};  // of the shards of all landings, in order
@@ -208,12 +209,13 @@ struct RemoteStore::Receiving {
           "another part of the program, or have no more data (Trainer.join)",
           name_of_worker(session), to_string(first));
     });
-    const Standstill::Scope waits(
-        session.standstill(),
-        {.what = fmt::format("waits until all have pushed key {} as often as it has", to_string(first)),
-         .awaited = [&session = session, answers = answers,
-                     asked = asked] { return awaited(session, *answers, *asked); },
-         .holds_program = false});
+    Standstill::Wait wait{fmt::format("waits until all have pushed key {} as often as it has", to_string(first)),
+                          arrive};
+    wait.awaited = [&session = session, answers = answers, asked = asked] {
+      return awaited(session, *answers, *asked);
+    };
+    wait.holds_program = false;
+    const Standstill::Scope waits(session.standstill(), std::move(wait));
     return session.await("pull", *answers, calls);
   }
 
@@ -258,7 +260,7 @@ struct RemoteStore::Receiving {
 
 // Into the first array of each part, where that is as what is stored.
 void RemoteStore::receive(std::span<const Part> parts, int priority) {
-  const auto body = std::make_shared<Receiving>(session_, session_.announce());
+  const auto body = std::make_shared<Receiving>(session_, session_.announce(), wait_of({}).arrive);
   std::vector<Var*> orders, reads, writes;
   for (const Part& part : parts) {
     Remote& remote = remote_of(part);

@@ -70,7 +70,8 @@ Session::Session(const Job& job, const Route& route)
                    .serving = [this](const Serving& serving) { follow(serving); },
                    .stands = [this](const std::string& why) { lose(why, {}); },
                    .ended = [this](const std::string& why) { lose(why, {}); }}),
-      standstill_([this] { return transfers_ == 0 && runtime().engine.stands(); },
+      standstill_([this] { return transfers_ == 0 && runtime().engine.rests(); },
+                  [] { return runtime().engine.is_awaited(); },
                   [this](const Standing& standing) { membership_.stand(standing); }) {
   history::write("joined", fmt::format("{} {}", rank(), membership_.incarnation()));
   const std::shared_ptr<OwnHeap> heap = job.shares_memory ? OwnHeap::make() : nullptr;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+
 namespace headrace::distributed {
 namespace {
 
@@ -10,8 +12,12 @@ constexpr std::chrono::seconds kBetweenLooks{1};
 
 }  // namespace
 
-Standstill::Standstill(std::function<bool()> stands, std::function<void(const Standing&)> tell)
-    : stands_(std::move(stands)), tell_(std::move(tell)), thread_([this] { watch(); }) {}
+Standstill::Standstill(std::function<bool()> rests, std::function<bool()> waits,
+                       std::function<void(const Standing&)> tell)
+    : rests_(std::move(rests)),
+      program_waits_(std::move(waits)),
+      tell_(std::move(tell)),
+      thread_([this] { watch(); }) {}
 
 Standstill::~Standstill() {
   {
@@ -29,7 +35,10 @@ void Standstill::watch() {
     if (waits_.empty() || std::exchange(seen, changes_) != changes_) continue;
     const std::vector<Wait> waits(waits_.begin(), waits_.end());
     lock.unlock();
-    if (const std::optional<Standing> standing = found(seen, waits)) tell_(*standing);
+    try {
+      if (const std::optional<Standing> standing = found(seen, waits); standing && !has_changed(seen)) tell_(*standing);
+    } catch (const Error&) {  // of who was asked: whoever waits for the same is told
+    }
     lock.lock();
   }
 }
@@ -45,9 +54,16 @@ std::optional<Standing> Standstill::found(uint64_t changes, const std::vector<Wa
     return !wait.awaited || !ranks.empty();
   };
   const auto held = std::ranges::find_if(waits, &Wait::holds_program);
+  const bool is_held = held != waits.end();
+  if (!rests_() || !(is_held || program_waits_()) || !waits[0].arrive()) return {};
   // Which of several tasks the program waits for is not known: it stands when all of them do.
-  const bool is_so = held != waits.end() ? tell(*held) : stands_() && std::ranges::all_of(waits, tell);
-  return is_so ? std::optional(standing) : std::nullopt;
+  const bool is_so = is_held ? tell(*held) : std::ranges::all_of(waits, tell);
+  return is_so && rests_() ? std::optional(standing) : std::nullopt;
+}
+
+bool Standstill::has_changed(uint64_t changes) {
+  std::lock_guard guard(mutex_);
+  return changes_ != changes;
 }
 
 Standstill::Scope::Scope(Standstill& standstill, Wait wait) : standstill_(standstill) {

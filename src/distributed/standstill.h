@@ -19,11 +19,12 @@ namespace headrace::distributed {
 
 class Standstill {
  public:
-  // A thread waits for what other workers have to do.
+  // A thread waits for what other workers have to do. The functions are called in another thread.
   struct Wait {
     std::string what;  // "waits at a barrier"
-    // Whom of them, called in another thread; none: nobody, it goes on by itself. Null: those who are not at the
-    // barrier.
+    // Returns when all that this worker has sent has arrived; false: the process is ending.
+    std::function<bool()> arrive;
+    // Whom it waits for; none: nobody, it goes on by itself. Null: those who are not at the barrier.
     std::function<std::vector<uint32_t>()> awaited = {};
     bool holds_program = true;  // that thread is the program's; false: a task waits, and maybe the program for that
   };
@@ -40,9 +41,9 @@ class Standstill {
     std::list<Wait>::iterator wait_;
   };
 
-  // `stands`: whether the program waits for the engine, and nothing runs that it may wait for. `tell`: the scheduler.
-  // Both are called by a thread that ends with this object.
-  Standstill(std::function<bool()> stands, std::function<void(const Standing&)> tell);
+  // `rests`: whether nothing runs by which this worker would do more; `waits`: whether the program waits for tasks.
+  // `tell`: the scheduler. All are called by a thread that ends with this object.
+  Standstill(std::function<bool()> rests, std::function<bool()> waits, std::function<void(const Standing&)> tell);
   ~Standstill();
   Standstill(const Standstill&) = delete;
   Standstill& operator=(const Standstill&) = delete;
@@ -51,8 +52,9 @@ class Standstill {
   void watch();
   // What is told; none: the program may go on by itself.
   std::optional<Standing> found(uint64_t changes, const std::vector<Wait>& waits) const;
+  bool has_changed(uint64_t changes);
 
-  const std::function<bool()> stands_;
+  const std::function<bool()> rests_, program_waits_;
   const std::function<void(const Standing&)> tell_;
   std::mutex mutex_;
   std::condition_variable ended_;

@@ -154,7 +154,8 @@ void Engine::drain() noexcept {
 
 int Engine::worker_count() const noexcept { return serial_ ? 0 : scheduler_->worker_count(); }
 bool Engine::serial() const noexcept { return serial_ != nullptr; }
-bool Engine::stands() const noexcept { return serial_ || scheduler_->stands(); }
+bool Engine::rests() const noexcept { return serial_ || scheduler_->rests(); }
+bool Engine::is_awaited() const noexcept { return serial_ || scheduler_->is_awaited(); }
 int64_t Engine::pending() const noexcept { return serial_ ? 0 : scheduler_->pending(); }
 
 void Engine::shutdown() noexcept {

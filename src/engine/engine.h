@@ -159,9 +159,12 @@ class Engine {
 
   int worker_count() const noexcept;
   bool serial() const noexcept;
-  // Whether a thread that is in no task waits, and no task runs but those that may block, so that it waits for one of
-  // these. True of a serial engine, whose tasks run in the thread of the program.
-  bool stands() const noexcept;
+  // Whether no task runs, or could, but those that may block; of a serial engine, whose tasks run in the thread that
+  // pushes them, always.
+  bool rests() const noexcept;
+  // Whether a thread that is in no task sleeps until tasks are done; of a serial engine, in which it may be in one,
+  // always.
+  bool is_awaited() const noexcept;
   int64_t pending() const noexcept;  // tasks queued or running, counted without stopping anyone
 
   // Somebody who hears of every push and every wait from now on; null: nobody. It must live until it is replaced and

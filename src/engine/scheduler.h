@@ -53,7 +53,8 @@ class Scheduler {
   void drain() noexcept;
   int worker_count() const noexcept { return compute_.limit(); }
   int64_t pending() const noexcept;
-  bool stands() const noexcept;
+  bool rests() const noexcept;
+  bool is_awaited() const noexcept { return sleepers_.load(std::memory_order_relaxed) > 0; }
   FailureLog& failures() noexcept { return failures_; }
   FailureLog& kept() noexcept { return kept_; }
 

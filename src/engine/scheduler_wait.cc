@@ -101,9 +101,9 @@ bool Scheduler::wait(Var& var, bool for_all, Deadline deadline) {
   return reached;
 }
 
-bool Scheduler::stands() const noexcept {
-  return sleepers_.load(std::memory_order_relaxed) > 0 && !other_threads_run_tasks() &&
-         device_tasks_.load(std::memory_order_relaxed) == 0 && !work_held_back(WorkerGroup::Kind::kCompute);
+bool Scheduler::rests() const noexcept {
+  return !other_threads_run_tasks() && device_tasks_.load(std::memory_order_relaxed) == 0 &&
+         !work_held_back(WorkerGroup::Kind::kCompute);
 }
 
 bool Scheduler::wait_all(Deadline deadline) {

@@ -82,59 +82,71 @@ class StandstillTest : public testing::Test {
     return *told_;
   }
 
-  std::atomic<bool> stands_{false};
+  static Standstill::Wait wait(std::string what) {
+    return {.what = std::move(what), .arrive = [] { return true; }};
+  }
+  static Standstill::Wait wait_of_task(std::string what, std::function<std::vector<uint32_t>()> awaited) {
+    Standstill::Wait made = wait(std::move(what));
+    made.awaited = std::move(awaited);
+    made.holds_program = false;
+    return made;
+  }
+
+  std::atomic<bool> rests_{true}, waits_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Standing> told_;  // guarded by mutex_
   std::atomic<int> looked_{0};    // whether it stands
   Standstill standstill_{[this] {
                            ++looked_;
-                           return stands_.load();
+                           return rests_.load();
                          },
+                         [this] { return waits_.load(); },
                          [this](const Standing& one) {
                            std::lock_guard guard(mutex_);
                            told_ = one;
                            changed_.notify_all();
                          }};
+
+  // It has looked again, and told nothing.
+  void expect_silence() {
+    const int before = looked_;
+    while (looked_ < before + 2) std::this_thread::sleep_for(kShort);
+    std::lock_guard guard(mutex_);
+    EXPECT_FALSE(told_.has_value());
+  }
 };
 
 TEST_F(StandstillTest, AProgramThatWaitsSaysForWhat) {
-  const Standstill::Scope waits(standstill_, {.what = "waits at a barrier"});
+  const Standstill::Scope waits(standstill_, wait("waits at a barrier"));
   const Standing found = told();
   EXPECT_TRUE(found.meets());
   EXPECT_EQ(found.what(), "waits at a barrier");
 }
 
-TEST_F(StandstillTest, ATaskThatWaitsCountsWhereTheProgramWaitsAndNothingRuns) {
-  const Standstill::Scope waits(standstill_, {.what = "waits for key 3",
-                                              .awaited =
-                                                  [] {
-                                                    return std::vector<uint32_t>{2, 4};
-                                                  },
-                                              .holds_program = false});
-  while (looked_ < 2) std::this_thread::sleep_for(kShort);
-  {
-    std::lock_guard guard(mutex_);
-    EXPECT_FALSE(told_.has_value());
-  }
-  stands_ = true;
+TEST_F(StandstillTest, AProgramWhoseTasksRunMayDoMore) {
+  rests_ = false;
+  const Standstill::Scope waits(standstill_, wait("waits at a barrier"));
+  expect_silence();
+}
+
+TEST_F(StandstillTest, ATaskThatWaitsCountsWhereTheProgramWaitsForTasks) {
+  const Standstill::Scope waits(standstill_, wait_of_task("waits for key 3", [] {
+                                  return std::vector<uint32_t>{2, 4};
+                                }));
+  expect_silence();
+  waits_ = true;
   EXPECT_THAT(told().awaited(), testing::ElementsAre(2, 4));
 }
 
 TEST_F(StandstillTest, OfSeveralTasksOneThatGoesOnIsEnough) {
-  stands_ = true;
+  waits_ = true;
   std::atomic<bool> goes_on{true};
-  const Standstill::Scope stuck(
-      standstill_, {.what = "waits", .awaited = [] { return std::vector<uint32_t>{1}; }, .holds_program = false});
-  const Standstill::Scope other(
-      standstill_, {.what = "receives",
-                    .awaited = [&] { return goes_on ? std::vector<uint32_t>() : std::vector<uint32_t>{1}; },
-                    .holds_program = false});
-  while (looked_ < 2) std::this_thread::sleep_for(kShort);
-  {
-    std::lock_guard guard(mutex_);
-    EXPECT_FALSE(told_.has_value());
-  }
+  const Standstill::Scope stuck(standstill_, wait_of_task("waits", [] { return std::vector<uint32_t>{1}; }));
+  const Standstill::Scope other(standstill_, wait_of_task("receives", [&] {
+                                  return goes_on ? std::vector<uint32_t>() : std::vector<uint32_t>{1};
+                                }));
+  expect_silence();
   goes_on = false;
   EXPECT_EQ(told().what(), "receives");
 }
