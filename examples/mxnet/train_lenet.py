@@ -1,6 +1,9 @@
 """LeNet with batch normalization learns handwritten digits: a plain MXNet Gluon program.
 
-Run it with `python -m headrace.mxnet examples/mxnet/train_lenet.py`.
+Run it with `python -m headrace.mxnet examples/mxnet/train_lenet.py`, or as two workers
+that share each batch, and two servers that keep the parameters and run the optimizer:
+
+    python -m headrace.launch -n 2 -s 2 python -m headrace.mxnet examples/mxnet/train_lenet.py --kvstore dist_sync
 """
 
 import argparse
@@ -14,14 +17,16 @@ from mxnet.gluon import nn
 from mxnet.gluon.data.vision import transforms
 from tqdm import tqdm
 
-BATCH_SIZE = 50
+BATCH_SIZE = 50  # of all workers together
 
 
-def load_digits(train, samples=None):
-    """Batches of 28 x 28 images, values 0 to 1, and their labels; the first `samples` of them."""
+def load_digits(train, samples=None, workers=1, rank=0):
+    """A worker's batches of the first `samples`: 28 x 28 images, values 0 to 1, and labels."""
     digits = gluon.data.vision.Digits(train=train).take(samples)
+    digits = digits.shard(workers, rank).take(len(digits) // workers)  # as many for each
     to_input = transforms.Compose([transforms.Resize(28), transforms.ToTensor()])
-    return gluon.data.DataLoader(digits.transform_first(to_input), BATCH_SIZE, shuffle=train)
+    batch_size = max(1, BATCH_SIZE // workers)
+    return gluon.data.DataLoader(digits.transform_first(to_input), batch_size, shuffle=train)
 
 
 def distorted(images):
@@ -68,21 +73,22 @@ def make_network():
     return network
 
 
-def train_epoch(network, batches, trainer, title):
+def train_epoch(network, batches, trainer, store, title):
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
     start, seen, total = time.time(), 0, nd.zeros((1,))
-    with tqdm(total=len(batches), desc=title, unit="batch") as bar:
+    with tqdm(total=len(batches), desc=title, unit="batch", disable=store.rank > 0) as bar:
         for images, labels in batches:
             images = distorted(images)
             with autograd.record():
                 loss = loss_of(network(images), labels)
             loss.backward()
-            trainer.step(len(images))
+            trainer.step(len(images) * store.num_workers)
             total += loss.sum()  # queued like all the rest: nothing waits here
             seen += len(images)
             bar.update()
         mean = total.asscalar() / seen  # waits for the whole epoch
-        bar.set_postfix_str(f"loss {mean:.3f}, {seen / (time.time() - start):,.0f} samples/s")
+        speed = seen * store.num_workers / (time.time() - start)
+        bar.set_postfix_str(f"loss {mean:.3f}, {speed:,.0f} samples/s")
 
 
 def test_accuracy(network, batches):
@@ -96,16 +102,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--samples", type=int, help="train on the first so many images (default: all)")
+    parser.add_argument("--kvstore", default="device", help="device, or of several workers dist_sync or mpi")
     arguments = parser.parse_args()
-    mx.random.seed(1)
-    numpy.random.seed(1)  # for the order of the images and their distortions
-    train, test = load_digits(True, arguments.samples), load_digits(False)
+    store = mx.kv.create(arguments.kvstore)
+    mx.random.seed(1)  # the same first parameters for all
+    numpy.random.seed(1 + store.rank)  # for the order of the images and their distortions
+    train = load_digits(True, arguments.samples, store.num_workers, store.rank)
     network = make_network()
-    trainer = gluon.Trainer(network.collect_params(), "adam")
+    trainer = gluon.Trainer(network.collect_params(), "adam", kvstore=store)
     for epoch in range(1, arguments.epochs + 1):
         trainer.set_learning_rate(0.001 + 0.001 * math.cos(math.pi * (epoch - 1) / arguments.epochs))
-        train_epoch(network, train, trainer, f"epoch {epoch:2d}/{arguments.epochs}")
-    print(f"test accuracy: {test_accuracy(network, test):.3f}")
+        train_epoch(network, train, trainer, store, f"epoch {epoch:2d}/{arguments.epochs}")
+    if store.rank == 0:
+        print(f"test accuracy: {test_accuracy(network, load_digits(False)):.3f}")
 
 
 if __name__ == "__main__":

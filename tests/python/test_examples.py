@@ -10,6 +10,8 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+needs_mpi = pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun (openmpi-bin)")
+
 
 def last_number(arguments, label):
     """The number after `label` in the last line that a program prints."""
@@ -17,9 +19,16 @@ def last_number(arguments, label):
         [sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
+    assert "[worker 1]" not in done.stdout
     found = re.fullmatch(rf"{label}: (\d+\.\d+)", done.stdout.splitlines()[-1])
     assert found, done.stdout
     return float(found[1])
+
+
+def accuracy_of_workers(launcher, name, *options):
+    """Of a job of two workers, of which the first alone prints, and which all end well."""
+    launcher = ["-m", "headrace.launch", "-n", "2", *launcher, sys.executable, "-m", "headrace.mxnet"]
+    return last_number([*launcher, EXAMPLES / "mxnet" / name, *options], r"\[worker 0\] test accuracy")
 
 
 @pytest.mark.parametrize("name", ["linear_regression_scratch", "linear_regression_concise"])
@@ -37,17 +46,30 @@ def test_digits(name, wanted):
 
 
 def test_several_workers():
-    launcher = ["-m", "headrace.launch", "-n", "2", sys.executable, "-m", "headrace.mxnet"]
-    program = EXAMPLES / "mxnet" / "train_workers.py"
-    accuracy = last_number([*launcher, program, "--epochs", 8], r"\[worker 0\] test accuracy")
-    assert 0.85 <= accuracy <= 1
+    assert 0.85 <= accuracy_of_workers([], "train_workers.py", "--epochs", 8) <= 1
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun (openmpi-bin)")
+@pytest.mark.parametrize(
+    ("launcher", "kvstore"), [([], "dist_sync"), pytest.param(["--mpi"], "mpi", marks=needs_mpi)]
+)
+def test_resnet_of_workers(launcher, kvstore):
+    options = ["--kvstore", kvstore, "--epochs", 3, "--samples", 1000]
+    assert 0.6 <= accuracy_of_workers(launcher, "train_resnet18.py", *options) <= 1
+
+
+def test_lenet_of_workers_and_servers():
+    options = ["--kvstore", "dist_sync", "--epochs", 3, "--samples", 1000]
+    assert 0.85 <= accuracy_of_workers(["-s", "2"], "train_lenet.py", *options) <= 1
+
+
+def test_sparse_features_of_workers():
+    options = ["--epochs", 2, "--texts", 2000]
+    assert 0.9 <= accuracy_of_workers([], "train_sparse_workers.py", *options) <= 1
+
+
+@needs_mpi
 def test_horovod():
-    launcher = ["-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-m", "headrace.mxnet"]
-    program = EXAMPLES / "mxnet" / "train_horovod.py"
-    accuracy = last_number([*launcher, program, "--epochs", 4], r"\[worker 0\] test accuracy")
+    accuracy = accuracy_of_workers(["--mpi"], "train_horovod.py", "--epochs", 6)
     assert 0.85 <= accuracy <= 1
 
 
