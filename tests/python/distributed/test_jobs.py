@@ -35,9 +35,9 @@ def lines_of(job):
 
 
 def test_workers_share_a_store():
-    job = launch("nothing", program="exchange")
+    job = launch("nothing", "dist_gpu", program="exchange")
     assert job.returncode == 0, job.stdout + job.stderr
-    assert lines_of(job) == [f"[worker {rank}] done {rank} 3 dist_sync" for rank in range(3)]
+    assert lines_of(job) == [f"[worker {rank}] done {rank} 3 dist_gpu" for rank in range(3)]
 
 
 @pytest.mark.parametrize(
