@@ -119,6 +119,31 @@ def test_what_stores_of_workers_refuse():
     assert job.stdout.count("unknown command (7, hello)") == 2  # each server says so
 
 
+def test_workers_that_give_different_optimizers_are_both_told():
+    code = """
+from headrace import kv, nd, optimizer
+from headrace.base import MXNetError
+store = kv.create("dist_sync")
+try:
+    store.set_optimizer(optimizer.SGD(learning_rate=0.1 + 0.1 * store.rank))
+    store.init("w", nd.ones((2,)))
+    out = nd.ones((2,))
+    store.pushpull("w", out)
+    out.wait_to_read()
+except MXNetError as error:
+    print("seen:", error)
+"""
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    given = {0: "SGD(lr=0.1)", 1: "SGD(lr=0.2)"}
+    first = 0 if f"first came {given[0]}" in job.stdout else 1
+    expected = f"first came {given[first]}, then {given[1 - first]}; the first is that of worker {first}, "
+    expected += f"the second that of worker {1 - first}"
+    for rank in range(2):
+        assert f"[worker {rank}] seen: " in job.stdout, job.stdout + job.stderr
+    assert job.stdout.count(expected) == 2, job.stdout + job.stderr
+
+
 @pytest.mark.parametrize(
     ("what", "status", "how"),
     [("kill", 128 + signal.SIGKILL, "was lost"), ("exit", 3, "has ended"), ("raise", 1, "has ended")],
