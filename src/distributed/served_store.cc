@@ -132,10 +132,11 @@ void ServedStore::init(const InitRequest& request, const Elements& elements, con
   Entry& entry = find_or_make(key, request.value(), rank);
   const Array& value = request.value();
   if (shape_of(value) != entry.shape || dtype_of(value) != entry.dtype || value.sparse() != entry.sparse)
-    spoil(key, entry,
-          fmt::format("kvstore init: key {}: all ranks init a key alike, with one shape, dtype and storage type; {}, {}",
-                      to_string(key), text_of_init(entry.first, entry.sparse, entry.dtype, entry.shape),
-                      text_of_init(rank, value.sparse(), dtype_of(value), shape_of(value))));
+    spoil(
+        key, entry,
+        fmt::format("kvstore init: key {}: all ranks init a key alike, with one shape, dtype and storage type; {}, {}",
+                    to_string(key), text_of_init(entry.first, entry.sparse, entry.dtype, entry.shape),
+                    text_of_init(rank, value.sparse(), dtype_of(value), shape_of(value))));
   check(entry.error.empty(), ErrorKind::kValue, "{}", entry.error);
   if (rank == 0 && !entry.is_ready) {
     store_->init(key, array_of(request.value(), elements));

@@ -151,8 +151,10 @@ Kind find_kind(std::string_view name) {
   }
   check(!says(wanted, "p3"), ErrorKind::kValue, "kvstore create: '{}' is a dist_sync store that {}", name, kWhatP3Is);
   if (says(wanted, "dist")) return remote_kind(wanted);
-  fail(ErrorKind::kValue, "kvstore create: there is no kind '{}'; known are {}, and what has 'dist' in "
-       "it", name, fmt::join(names, ", "));
+  fail(ErrorKind::kValue,
+       "kvstore create: there is no kind '{}'; known are {}, and what has 'dist' in "
+       "it",
+       name, fmt::join(names, ", "));
 }
 
 }  // namespace
