@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 
-from ._rank import TOLD, end_when_stopped
+from ._rank import LIVE, SHOWN, TOLD, end_when_stopped, lines_of
+from ._screen import show_live
 
 __all__ = [
     "MpiRun",
@@ -59,10 +60,14 @@ class Process:
         )
 
     def _show(self):
-        for line in self.process.stdout:
+        for line in self._lines():
             with contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
-                self.show(line.decode(errors="replace").rstrip())
+                self.show(line)
                 sys.stdout.flush()
+
+    def _lines(self):
+        live = (lambda text: show_live(f"[{self.name}] {text}")) if self.name == SHOWN else None
+        return lines_of(self.process.stdout, live)
 
     def show(self, line):
         sys.stdout.write(f"[{self.name}] {line}\n")
@@ -108,6 +113,8 @@ class Several(Process):
     def show(self, line):
         if line.startswith(("[worker ", "[server ")):
             sys.stdout.write(f"{line}\n")
+        elif line.startswith(LIVE):
+            show_live(line.removeprefix(LIVE))
         elif line.startswith(TOLD):
             status, _, how = line.removeprefix(TOLD).partition(" ")
             self._take_fate(int(status), how)

@@ -16,6 +16,9 @@ import threading
 import time
 
 TOLD = "headrace.launch: "  # begins the line that tells status and fate of one that has failed
+LIVE = "headrace.launch live: "  # begins the line that tells how far one is that is not finished
+SHOWN = "worker 0"  # of whom that is told: one progress bar is enough
+_SECONDS_BETWEEN = 0.05  # states of a line; more are left out
 
 
 def main(role, variable, *command):
@@ -43,8 +46,8 @@ def main(role, variable, *command):
         threading.Thread(target=end_with_input, args=(process,), daemon=True).start()
     if role == "worker":
         end_when_stopped(process, name, lambda status, how: tell(f"{TOLD}{status} {how}"))
-    for line in process.stdout:
-        tell(f"[{name}] {line.decode(errors='replace').rstrip()}")
+    for line in lines_of(process.stdout, live_teller(name) if name == SHOWN else None):
+        tell(f"[{name}] {line}")
     code = process.wait()
     status = code if code >= 0 else 128 - code
     if code > 0:
@@ -52,6 +55,42 @@ def main(role, variable, *command):
     if code < 0:
         tell(f"{TOLD}{status} {name} was ended by {signal.Signals(-code).name}")
     return status
+
+
+def lines_of(stream, show_live=None):
+    """The lines of a stream of bytes as they were in the end, where programs rewrite them by carriage returns.
+
+    `show_live(text)` is called with what is there of a line that is not finished.
+    """
+    line = bytearray()
+    while chunk := stream.read1(1 << 16):
+        *ends, begun = chunk.split(b"\n")
+        for end in ends:
+            yield last_state(line + end)
+            line.clear()
+        line += begun
+        if b"\r" in begun:
+            del line[: line.rstrip(b"\r").rfind(b"\r") + 1]
+        if show_live and line:
+            show_live(last_state(line))
+    if line.strip():
+        yield last_state(line)
+
+
+def last_state(line):
+    return line.rstrip(b"\r").rpartition(b"\r")[2].decode(errors="replace").rstrip()
+
+
+def live_teller(name):
+    told = time.monotonic() - _SECONDS_BETWEEN
+
+    def tell_live(text):
+        nonlocal told
+        if time.monotonic() - told >= _SECONDS_BETWEEN:
+            told = time.monotonic()
+            tell(f"{LIVE}[{name}] {text}")
+
+    return tell_live
 
 
 def end_when_stopped(process, name, told):

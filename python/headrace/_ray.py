@@ -101,6 +101,9 @@ class RayProcess(Several):
     def _begin(self, command, environment, stdin):
         return _Remote(self.name, *self._there, command, environment)
 
+    def _lines(self):
+        return (line.decode(errors="replace").rstrip() for line in self.process.stdout)
+
     def end(self, number):
         self.process.end(number)
 

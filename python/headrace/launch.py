@@ -5,7 +5,8 @@ each other by certificates that are made for the job. With --slurm servers and w
 allocation of Slurm, with --hosts on the machines that a file names, by ssh, with --ray on the nodes of a
 cluster of Ray. With --mpi it starts the workers alone, by mpirun, and they sum among themselves. With --etcd
 there are several schedulers: when the one that leads is lost, another goes on with what it has left in etcd.
-Each line that a process prints is shown with its name before it. When a process fails, the others are ended;
+Each line that a process prints is shown with its name before it, when it is finished; on a terminal that of
+worker 0 meanwhile, too, such as its progress bar. When a process fails, the others are ended;
 the status is that of the one that failed first.
 """
 
@@ -16,6 +17,7 @@ from ._job import Job, ports_of
 from ._job_folders import certificates_of, checkpoints_of, timelines_of
 from ._launch_options import options_of
 from ._schedulers import reach_etcd
+from ._screen import with_live_line
 from ._shell import run_command
 
 __all__ = ["main"]
@@ -28,7 +30,8 @@ def main(arguments):
         reach_etcd(options.etcd)
     cluster = _cluster(options.ray) if options.ray else None
     try:
-        return _run(options, cluster)
+        with with_live_line():
+            return _run(options, cluster)
     finally:
         if cluster:
             cluster.leave()

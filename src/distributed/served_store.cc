@@ -60,6 +60,10 @@ size_t held_bytes(const NDArray& array) {
   return kvstore::bytes_of(array.storage_kind() == StorageKind::kDense ? array : sparse::values_of(array));
 }
 
+std::string text_of_init(size_t rank, bool sparse, DType dtype, const Shape& shape) {
+  return fmt::format("worker {}: {}{} {}", rank, sparse ? "row_sparse " : "", dtype_name(dtype), to_string(shape));
+}
+
 NDArray over(const BlockPtr& block, const Shape& shape, DType dtype) {
   auto* const owner = new BlockPtr(block);
   const auto free = [](void* held) { delete static_cast<BlockPtr*>(held); };
@@ -103,13 +107,14 @@ ServedStore::Entry& ServedStore::find(const Place& place) {
 
 // --- init ------------------------------------------------------------------------------------------------------------
 
-ServedStore::Entry& ServedStore::find_or_make(const kvstore::Key& key, const Array& inited) {
+ServedStore::Entry& ServedStore::find_or_make(const kvstore::Key& key, const Array& inited, size_t rank) {
   const auto found = entries_.find(key);
   if (found != entries_.end()) return found->second;
   const size_t bytes = inited.sparse()
                            ? inited.bytes()
                            : static_cast<size_t>(element_count(shape_of(inited))) * item_size(dtype_of(inited));
-  Entry& entry = entries_.try_emplace(key, inited, holdings_.hold_new(key, bytes), workers_).first->second;
+  Entry& entry = entries_.try_emplace(key, inited, rank, holdings_.hold_new(key, bytes), workers_).first->second;
+  entry.error = error_;
   for (const auto& [rank, how] : departed_) entry.applied.leave(rank);
   return entry;
 }
@@ -124,13 +129,14 @@ void ServedStore::init(const InitRequest& request, const Elements& elements, con
     entry.told = 0;
     return asker.answer(grpc::Status::OK);
   }
-  Entry& entry = find_or_make(key, request.value());
-  if (shape_of(request.value()) != entry.shape || dtype_of(request.value()) != entry.dtype)
-    spoil(key, entry,
-          fmt::format("kvstore init: key {}: rank {} inits an array of shape {} of {}, another rank one of shape {} of "
-                      "{}; all ranks init a key alike",
-                      to_string(key), rank, to_string(shape_of(request.value())), dtype_name(dtype_of(request.value())),
-                      to_string(entry.shape), dtype_name(entry.dtype)));
+  Entry& entry = find_or_make(key, request.value(), rank);
+  const Array& value = request.value();
+  if (shape_of(value) != entry.shape || dtype_of(value) != entry.dtype || value.sparse() != entry.sparse)
+    spoil(
+        key, entry,
+        fmt::format("kvstore init: key {}: all ranks init a key alike, with one shape, dtype and storage type; {}, {}",
+                    to_string(key), text_of_init(entry.first, entry.sparse, entry.dtype, entry.shape),
+                    text_of_init(rank, value.sparse(), dtype_of(value), shape_of(value))));
   check(entry.error.empty(), ErrorKind::kValue, "{}", entry.error);
   if (rank == 0 && !entry.is_ready) {
     store_->init(key, array_of(request.value(), elements));
@@ -355,17 +361,30 @@ void ServedStore::command(const CommandRequest& request, const Asker& asker) {
     return asker.answer(grpc::Status::OK);
   }
   forget_told();
-  const auto [last, is_first] = commands_.try_emplace(request.head(), request.body());
-  if (is_first || last->second != request.body()) {
-    last->second = request.body();
-    try {
-      program_.command(number_, *store_, request.head(), request.body());
-    } catch (...) {
-      commands_.erase(request.head());
-      throw;
-    }
-  }
+  carry_out(request);
   asker.answer(grpc::Status::OK);
+}
+
+// Once, however many workers send it.
+void ServedStore::carry_out(const CommandRequest& request) {
+  const int head = request.head();
+  const size_t rank = rank_of(request.place());
+  const auto last = commands_.find(head);
+  if (last != commands_.end() && last->second.body == request.body()) {
+    last->second.ranks.insert(rank);
+    return;
+  }
+  try {
+    program_.command(number_, *store_, head, request.body());
+  } catch (const std::exception& error) {
+    // Where workers may come the others go on; what one refuses that it was given twice changes nothing.
+    if (head != kSetOptimizer || is_open_ || last == commands_.end() || last->second.ranks.contains(rank)) throw;
+    error_ = fmt::format("{}; the first is that of worker {}, the second that of worker {}", error.what(),
+                         *last->second.ranks.begin(), rank);
+    for (auto& [key, entry] : entries_) spoil(key, entry, error_);
+    fail(ErrorKind::kRuntime, "{}", error_);
+  }
+  commands_[head] = {request.body(), {rank}};
 }
 
 // Carried out each time.

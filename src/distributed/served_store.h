@@ -75,6 +75,11 @@ class ServedStore {
     PullRequest request;
     Asker asker;
   };
+  // A command of all workers.
+  struct Carried {
+    std::string body;
+    std::set<size_t> ranks;  // that have sent it
+  };
   // A worker that has no more data, after so many pushes.
   struct Joined {
     uint64_t pushes;
@@ -92,8 +97,9 @@ class ServedStore {
     uint64_t order = 0;  // in which they came
   };
   struct Entry {
-    Entry(const Array& inited, Holdings::Hold memory, size_t workers)
+    Entry(const Array& inited, size_t rank, Holdings::Hold memory, size_t workers)
         : held(std::move(memory)),
+          first(rank),
           shape(shape_of(inited)),
           dtype(dtype_of(inited)),
           sparse(inited.sparse()),
@@ -101,6 +107,7 @@ class ServedStore {
           applied(workers) {}
 
     Holdings::Hold held;
+    size_t first;  // rank that has inited it first
     Shape shape;
     DType dtype;
     bool sparse;
@@ -119,9 +126,10 @@ class ServedStore {
 
   size_t rank_of(const Place& place) const;
   Entry& find(const Place& place);
-  Entry& find_or_make(const kvstore::Key& key, const Array& inited);
+  Entry& find_or_make(const kvstore::Key& key, const Array& inited, size_t rank);
   NDArray pushed_value(const PushRequest& request, const Elements& elements, const Entry& entry) const;
   void spoil(const kvstore::Key& key, Entry& entry, const std::string& why);
+  void carry_out(const CommandRequest& request);
   void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
             const Asker& asker);
   void close_rounds(const kvstore::Key& key, Entry& entry);
@@ -183,7 +191,8 @@ class ServedStore {
   std::map<uint64_t, std::string> settings_;
   uint64_t used_settings_ = 0;
   std::string last_settings_;               // that were used
-  std::map<int, std::string> commands_;     // by head: what was carried out last
+  std::map<int, Carried> commands_;         // by head: what was carried out last
+  std::string error_;                       // why no key is what it should be
   std::map<size_t, std::string> departed_;  // by rank: how
   std::map<size_t, std::string> states_;    // of workers, by rank, with what is stored
   std::set<size_t> new_states_;             // of whom the backup has not been told

@@ -251,7 +251,7 @@ void ServedStore::copy_to_backup() {
     command.set_repeats(repeats);
     tell_command(std::move(command));
   };
-  for (const auto& [head, body] : commands_) tell(head, body, 0, false);
+  for (const auto& [head, carried] : commands_) tell(head, carried.body, 0, false);
   if (!last_settings_.empty()) tell(kSettings, last_settings_, asynchronous_ ? 1 : used_settings_, false);
   for (const auto& [number, body] : settings_) tell(kSettings, body, number, false);
   if (restored_) tell(kRestore, *restored_, 0, true);
@@ -290,7 +290,7 @@ void ServedStore::answer_hopeless_pushes(Entry& entry) {
 
 void ServedStore::take_outcome(Outcome&& outcome, const Elements& elements) {
   Entry& entry =
-      outcome.has_inited() ? find_or_make(key_of(outcome.place().key()), outcome.inited()) : find(outcome.place());
+      outcome.has_inited() ? find_or_make(key_of(outcome.place().key()), outcome.inited(), 0) : find(outcome.place());
   if (outcome.has_value()) entry.arriving.push_back(array_of(outcome.value(), elements));
   if (!outcome.is_last()) return;
   std::vector<NDArray> arrays = std::exchange(entry.arriving, {});

@@ -1,6 +1,7 @@
 // The kinds of stores, and create().
 
 #include <algorithm>
+#include <cstdlib>
 #include <mutex>
 
 #include "base/check.h"
@@ -19,6 +20,18 @@ namespace {
 using StorePtr = std::unique_ptr<KVStore>;
 
 constexpr const char* kCollectiveKind = "mpi";
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  for (char& letter : made)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return made;
+}
+
+bool says(std::string_view name, std::string_view part) { return name.find(part) != name.npos; }
+
+// Of the name of a store on servers, as in MXNet: "distasync" is synchronous.
+bool updates_at_once(std::string_view name) { return says(name, "_async"); }
 
 StorePtr make_local(const std::string& name, const Options& options) {
   check(options.strategy.empty() && options.topology.empty(), ErrorKind::kValue,
@@ -41,9 +54,13 @@ bool has_no_servers() {
   return distributed::role_of_process() == distributed::Role::kNone && collective::is_started_by_mpi();
 }
 
+constexpr const char* kWhatP3Is = "sends what is needed first, which every store does here: 'dist_sync' is its name";
+
 StorePtr make_remote(const std::string& name, const Options& options) {
-  const auto says = [&](std::string_view part) { return name.find(part) != name.npos; };
-  const bool is_asynchronous = says("_async") && options.staleness != 0;
+  const char* const van = std::getenv("DMLC_PS_VAN_TYPE");
+  check(!van || lower(van) != "p3", ErrorKind::kValue,
+        "kvstore create: DMLC_PS_VAN_TYPE=p3 asks for a '{}' store that {}, without the variable", name, kWhatP3Is);
+  const bool is_asynchronous = updates_at_once(name) && options.staleness != 0;
   if (has_no_servers()) {
     check(!is_asynchronous, ErrorKind::kValue,
           "kvstore create: a '{}' store needs servers, which mpirun and srun do not start; start the program with "
@@ -54,7 +71,7 @@ StorePtr make_remote(const std::string& name, const Options& options) {
   check(options.strategy.empty() && options.topology.empty(), ErrorKind::kValue,
         "kvstore create: a '{}' store sums on its servers; strategy and topology are options of 'device' stores", name);
   return collective::distributed_library().make_store(
-      name, {.asynchronous = is_asynchronous, .staleness = options.staleness, .on_devices = says("device")});
+      name, {.asynchronous = is_asynchronous, .staleness = options.staleness, .on_devices = says(name, "device")});
 }
 
 struct NamedCapability {
@@ -69,11 +86,21 @@ constexpr NamedCapability kCapabilities[] = {
     {"distributed", Capability::kDistributed},
 };
 
-std::string lower(std::string_view text) {
-  std::string made(text);
-  for (char& letter : made)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  return made;
+Kind remote_kind(const std::string& name) {
+  Kind kind{name,
+            "sums on servers what all workers have pushed",
+            make_remote,
+            {Capability::kOptimizer, Capability::kCompression, Capability::kDistributed}};
+  if (updates_at_once(name)) {
+    kind.meaning = "updates on servers with each push";
+    kind.capabilities.push_back(Capability::kAsynchronous);
+  }
+  return kind;
+}
+
+bool is_remote(const Kind& kind) {
+  const auto* const make = kind.make.target<decltype(&make_remote)>();
+  return make && *make == make_remote;
 }
 
 class Registry {
@@ -92,11 +119,9 @@ class Registry {
          make_collective,
          {Capability::kOptimizer, Capability::kCompression, Capability::kDistributed}},
     };
-    std::vector<Capability> remote{Capability::kOptimizer, Capability::kCompression, Capability::kDistributed};
-    add_remote("sums on servers what all workers have pushed",
-               {"dist_sync", "dist", "dist_sync_device", "dist_device_sync", "dist_device"}, remote);
-    remote.push_back(Capability::kAsynchronous);
-    add_remote("updates on servers with each push", {"dist_async", "dist_device_async", "dist_async_device"}, remote);
+    for (const char* name : {"dist_sync", "dist", "dist_sync_device", "dist_device_sync", "dist_device", "dist_async",
+                             "dist_device_async", "dist_async_device"})
+      kinds_.push_back(remote_kind(name));
   }
 
   void add(Kind kind) {
@@ -104,13 +129,6 @@ class Registry {
     check(std::ranges::find(kinds_, kind.name, &Kind::name) == kinds_.end(), ErrorKind::kValue,
           "kvstore register_kind: there is a kind '{}' already", kind.name);
     kinds_.push_back(std::move(kind));
-  }
-
-  // The first of the names is the one to use.
-  void add_remote(const char* meaning, std::initializer_list<const char*> names,
-                  const std::vector<Capability>& capabilities) {
-    for (const char* name : names)
-      kinds_.push_back({name, name == *names.begin() ? meaning : "the same", make_remote, capabilities});
   }
 
   std::vector<Kind> all() {
@@ -123,6 +141,7 @@ class Registry {
   std::vector<Kind> kinds_;  // guarded by lock_
 };
 
+// Any other name with "dist" in it is that of a store on servers, too, as in MXNet.
 Kind find_kind(std::string_view name) {
   const std::string wanted = lower(name);
   std::vector<std::string> names;
@@ -130,11 +149,12 @@ Kind find_kind(std::string_view name) {
     if (kind.name == wanted) return kind;
     names.push_back(kind.name);
   }
-  check(wanted.find("p3") == wanted.npos, ErrorKind::kValue,
-        "kvstore create: '{}' is a dist_sync store that sends what is needed first, which every store does here: "
-        "'dist_sync' is its name",
-        name);
-  fail(ErrorKind::kValue, "kvstore create: there is no kind '{}'; known are {}", name, fmt::join(names, ", "));
+  check(!says(wanted, "p3"), ErrorKind::kValue, "kvstore create: '{}' is a dist_sync store that {}", name, kWhatP3Is);
+  if (says(wanted, "dist")) return remote_kind(wanted);
+  fail(ErrorKind::kValue,
+       "kvstore create: there is no kind '{}'; known are {}, and what has 'dist' in "
+       "it",
+       name, fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -162,8 +182,8 @@ bool is_capable(std::string_view name, Capability capability) {
 }
 
 bool sums_without_servers(std::string_view name) {
-  const std::string known = find_kind(name).name;
-  return known == kCollectiveKind || (known.starts_with("dist") && has_no_servers());
+  const Kind kind = find_kind(name);
+  return kind.name == kCollectiveKind || (is_remote(kind) && has_no_servers());
 }
 
 void register_kind(Kind kind) { service<Registry>().add(std::move(kind)); }

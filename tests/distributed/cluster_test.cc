@@ -364,11 +364,28 @@ TEST_F(ClusterTest, DifferentShapesAreAnError) {
     } catch (const Error& error) {
       ++errors;
       EXPECT_THAT(error.what(), HasSubstr("all ranks init a key alike"));
-      EXPECT_THAT(error.what(), HasSubstr("(2,)"));
-      EXPECT_THAT(error.what(), HasSubstr("(3,)"));
+      EXPECT_THAT(error.what(), HasSubstr("worker 0: float32 (2,)"));
+      EXPECT_THAT(error.what(), HasSubstr("worker 1: float32 (3,)"));
     }
   });
   EXPECT_GE(errors, 1);  // who was first may have left
+}
+
+// Whoever was first: worker 0 sees it at the latest in a pull of what both push.
+TEST_F(ClusterTest, DifferentStorageTypesAreAnErrorOfBoth) {
+  std::atomic<int> errors{0};
+  run(2, 1, false, [&](kvstore::KVStore& store) {
+    try {
+      store.init("w", store.rank() == 0 ? filled({3, 2}, 0) : sparse::zeros(StorageKind::kRowSparse, {3, 2}));
+      store.push("w", {filled({3, 2}, 1)});
+      pulled(store, "w", {3, 2});
+    } catch (const Error& error) {
+      ++errors;
+      EXPECT_THAT(error.what(), HasSubstr("worker 0: float32 (3, 2)"));
+      EXPECT_THAT(error.what(), HasSubstr("worker 1: row_sparse float32 (3, 2)"));
+    }
+  });
+  EXPECT_EQ(errors, 2);
 }
 
 TEST_F(ClusterTest, WhatAServerRaisesReachesTheWorker) {

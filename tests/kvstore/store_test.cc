@@ -334,6 +334,25 @@ TEST(Kinds, AreFoundByNameInAnyCase) {
   EXPECT_EQ(kind_of([] { create("local", {.strategy = "ring"}); }), ErrorKind::kValue);
 }
 
+// As MXNet reads them: "_async" says when a push counts, whatever else is in the name.
+TEST(Kinds, HaveServersWhereTheirNamesSayDist) {
+  for (const char* name : {"dist", "dist_sync_cpu", "dist_gpu", "Dist_Foo", "distasync", "my_dist"}) {
+    EXPECT_TRUE(is_capable(name, Capability::kDistributed)) << name;
+    EXPECT_FALSE(is_capable(name, Capability::kAsynchronous)) << name;
+  }
+  for (const char* name : {"dist_async", "dist_async_cpu", "dist_sync_async", "DIST_GPU_ASYNC"})
+    EXPECT_TRUE(is_capable(name, Capability::kAsynchronous)) << name;
+  for (const char* name : {"dist_p3", "p3store_dist", "_async", "dis"})
+    EXPECT_EQ(kind_of([&] { is_capable(name, Capability::kDistributed); }), ErrorKind::kValue) << name;
+}
+
+TEST(Kinds, OfOnesOwnMaySayDist) {
+  register_kind({"my_distribution", "for this test", [](const auto&, const auto&) { return create("local"); }});
+  EXPECT_FALSE(is_capable("my_distribution", Capability::kDistributed));
+  EXPECT_FALSE(sums_without_servers("my_distribution"));
+  EXPECT_EQ(create("my_distribution")->type(), "local");
+}
+
 TEST(Kinds, CanBeAdded) {
   std::string seen;
   const Kind kind{"test_kind",

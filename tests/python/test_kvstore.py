@@ -335,17 +335,21 @@ def test_errors_of_values_are_raised_where_results_are_read(store):
     assert out.asnumpy().tolist() == [2, 2]
 
 
-def test_create_knows_its_kinds():
+def test_create_knows_its_kinds(monkeypatch):
     assert {"local", "device", "nccl", "teststore"} <= set(kv.kinds())
     assert kv.create().type == "local"
     assert mx.kvstore is mx.kv
     for name, message in (
         ("local2", "no kind 'local2'; known are local, .* teststore"),
         ("dist_sync", "but this one is alone; start the program with"),
+        ("dist_gpu", "but this one is alone; start the program with"),
         ("p3store_dist", "'dist_sync' is its name$"),
     ):
         with pytest.raises(ValueError, match=message):
             kv.create(name)
+    monkeypatch.setenv("DMLC_PS_VAN_TYPE", "p3")
+    with pytest.raises(ValueError, match="DMLC_PS_VAN_TYPE=p3 asks for .* 'dist_sync' is its name, without"):
+        kv.create("dist_foo")
     with pytest.raises(TypeError, match="must be a string"):
         kv.create(3)
     with pytest.raises(ValueError, match="options of 'device' stores"):

@@ -36,9 +36,9 @@ def create(name="local", strategy=None, topology=None, staleness=None):
         'local': sums in host memory. 'device' and 'nccl': sums between the devices of the arrays, by NCCL
         where it connects them, else by a communication plan. Or the name of a registered class.
         'local_allreduce_cpu' and 'local_allreduce_device' are MXNet's names of the first two. 'dist_sync',
-        'dist_async': of all workers of a job, on servers; a server or scheduler that makes one serves, and
-        ends when the job is over. 'mpi', and 'dist_sync' where mpirun or srun has started the process: sums
-        between processes without servers.
+        'dist_async', and any other name with 'dist' in it: of all workers of a job, on servers; a server or
+        scheduler that makes one serves, and ends when the job is over. 'mpi', and 'dist_sync' where mpirun or
+        srun has started the process: sums between processes without servers.
     strategy : str, optional
         For device stores: how they sum, one of `headrace.plan.strategies()`; used between CPU contexts, too,
         and in the place of NCCL. Without it the planner takes the fastest, and arrays in host memory are

@@ -70,13 +70,26 @@ class KVStoreServer:
         if number in self._stores:
             if self._stores[number][0] == body:
                 return
+            first, second = (pickle.loads(one) for one in (self._stores[number][0], body))
             raise MXNetError(
                 "kvstore set_optimizer: another optimizer was given before, here or by another worker, and "
-                "its states would be lost; all workers give one optimizer, once"
+                "its states would be lost; all workers give one optimizer, once; first came "
+                f"{_described(first, second)}, then {_described(second, first)}"
             )
         store = KVStore(_Served(set_updater))
         store.set_optimizer(unpickled(body))
         self._stores[number] = body, store
+
+
+def _described(optimizer, other):
+    """Its class, with what is not the same in another one."""
+    theirs = vars(other)
+    parts = [
+        f"{name}={value if isinstance(value, (int, float, str, type(None))) else type(value).__name__}"
+        for name, value in vars(optimizer).items()
+        if not name.startswith("_") and pickle.dumps(value) != pickle.dumps(theirs.get(name))
+    ]
+    return f"{type(optimizer).__name__}({', '.join(parts)})"
 
 
 def _index_of(key):

@@ -35,9 +35,9 @@ def lines_of(job):
 
 
 def test_workers_share_a_store():
-    job = launch("nothing", program="exchange")
+    job = launch("nothing", "dist_gpu", program="exchange")
     assert job.returncode == 0, job.stdout + job.stderr
-    assert lines_of(job) == [f"[worker {rank}] done {rank} 3 dist_sync" for rank in range(3)]
+    assert lines_of(job) == [f"[worker {rank}] done {rank} 3 dist_gpu" for rank in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -160,6 +160,31 @@ def test_what_stores_of_workers_refuse():
     assert job.returncode == 0, job.stdout + job.stderr
     assert "[worker 0] all as it should be" in job.stdout
     assert job.stdout.count("unknown command (7, hello)") == 2  # each server says so
+
+
+def test_workers_that_give_different_optimizers_are_both_told():
+    code = """
+from headrace import kv, nd, optimizer
+from headrace.base import MXNetError
+store = kv.create("dist_sync")
+try:
+    store.set_optimizer(optimizer.SGD(learning_rate=0.1 + 0.1 * store.rank))
+    store.init("w", nd.ones((2,)))
+    out = nd.ones((2,))
+    store.pushpull("w", out)
+    out.wait_to_read()
+except MXNetError as error:
+    print("seen:", error)
+"""
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    given = {0: "SGD(lr=0.1)", 1: "SGD(lr=0.2)"}
+    first = 0 if f"first came {given[0]}" in job.stdout else 1
+    expected = f"first came {given[first]}, then {given[1 - first]}; the first is that of worker {first}, "
+    expected += f"the second that of worker {1 - first}"
+    for rank in range(2):
+        assert f"[worker {rank}] seen: " in job.stdout, job.stdout + job.stderr
+    assert job.stdout.count(expected) == 2, job.stdout + job.stderr
 
 
 @pytest.mark.parametrize(

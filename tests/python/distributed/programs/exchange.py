@@ -8,8 +8,8 @@ from headrace import kv, nd
 from headrace.base import MXNetError
 
 
-def main(what):
-    store = kv.create("dist_sync")
+def main(what, kind="dist_sync"):
+    store = kv.create(kind)
     store.init("w", nd.ones((2, 3)))
     out = nd.zeros((2, 3))
     for turn in range(6):
@@ -31,4 +31,4 @@ def main(what):
     print("done", store.rank, store.num_workers, store.type)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])
