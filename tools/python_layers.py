@@ -23,7 +23,17 @@ COMPILED = "headrace._core"
 ROOMS = (
     # Errors, small helpers, and what tells of the compiled module without arrays.
     *("base", "error", "log", "registry", "libinfo", "runtime", "engine", "context", "_file"),
-    *("recordio", "_shell", "_rank", "_processes", "_checkpoint_requests", "_elastic", "_ray", "_ports"),
+    *(
+        "recordio",
+        "_shell",
+        "_rank",
+        "_processes",
+        "_checkpoint_requests",
+        "_elastic",
+        "_ray",
+        "_ports",
+        "_screen",
+    ),
     *("_schedulers", "_certificates", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
     # Looking at machines and at what ran on them.
     *("plan", "sim", "profiler", "timeline", "memory", "_job_folders", "_job", "_launch_options", "launch"),

@@ -1,6 +1,7 @@
 """Servers and schedulers of a job."""
 
 import json
+import pickle
 import sys
 
 from .. import _core
@@ -70,7 +71,7 @@ class KVStoreServer:
         if number in self._stores:
             if self._stores[number][0] == body:
                 return
-            first, second = (pickle.loads(one) for one in (self._stores[number][0], body))
+            first, second = (unpickled(one) for one in (self._stores[number][0], body))
             raise MXNetError(
                 "kvstore set_optimizer: another optimizer was given before, here or by another worker, and "
                 "its states would be lost; all workers give one optimizer, once; first came "
