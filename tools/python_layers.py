@@ -27,12 +27,12 @@ ROOMS = (
         "recordio",
         "_shell",
         "_rank",
+        "_screen",
         "_processes",
         "_checkpoint_requests",
         "_elastic",
         "_ray",
         "_ports",
-        "_screen",
     ),
     *("_schedulers", "_certificates", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
     # Looking at machines and at what ran on them.

@@ -3,7 +3,8 @@
 Run it with `python -m headrace.mxnet examples/mxnet/train_lenet.py`, or as two workers
 that share each batch, and two servers that keep the parameters and run the optimizer:
 
-    python -m headrace.launch -n 2 -s 2 python -m headrace.mxnet examples/mxnet/train_lenet.py --kvstore dist_sync
+    python -m headrace.launch -n 2 -s 2 \\
+        python -m headrace.mxnet examples/mxnet/train_lenet.py --kvstore dist_sync
 """
 
 import argparse

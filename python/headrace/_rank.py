@@ -58,7 +58,7 @@ def main(role, variable, *command):
 
 
 def lines_of(stream, show_live=None):
-    """The lines of a stream of bytes as they were in the end, where programs rewrite them by carriage returns.
+    """The lines of a stream of bytes as they were in the end, if programs rewrite them by carriage returns.
 
     `show_live(text)` is called with what is there of a line that is not finished.
     """
