@@ -92,6 +92,7 @@ class Session {
   const size_t most_bytes_;  // of a message
   const Route route_;
   std::atomic<int> stores_{0};
+  std::atomic<int> transfers_{0};  // that nobody has answered
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int announced_ = 0;  // these: guarded by mutex_
@@ -102,7 +103,6 @@ class Session {
   std::string lost_all_;                      // why all were; empty: they were not
   std::map<size_t, Serving> serving_;         // by number: who serves
   std::vector<std::unique_ptr<Link>> links_;  // by server; end after
-  std::atomic<int> transfers_{0};             // that nobody has answered
   Membership membership_;                     // this one: the threads of both use what is above
   Standstill standstill_;                     // asks others
 };
