@@ -1,9 +1,8 @@
 """LeNet with batch normalization learns handwritten digits: a plain MXNet Gluon program.
 
-Run it with `python -m headrace.mxnet examples/mxnet/train_lenet.py`, or as two workers
-that share each batch, and two servers that keep the parameters and run the optimizer:
-
-    python -m headrace.launch -n 2 -s 2 python -m headrace.mxnet examples/mxnet/train_lenet.py --kvstore dist_sync
+Run it with `python -m headrace.mxnet examples/mxnet/train_lenet.py`, or as two workers that share each batch,
+and two servers that keep the parameters and run the optimizer, by the same command and `--kvstore dist_sync`
+after `python -m headrace.launch -n 2 -s 2`.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """A small ResNet-18 of the model zoo learns handwritten digits: a plain MXNet Gluon program.
 
 Run it with `python -m headrace.mxnet examples/mxnet/train_resnet18.py`, or as two workers that share each
-batch by the same command and `--kvstore`, after `python -m headrace.launch -n 2`: `dist_sync` with a server, or
-`mpi` after `python -m headrace.launch -n 2 --mpi`.
+batch by the same command and `--kvstore`, after `python -m headrace.launch -n 2`: `dist_sync` with a server,
+or `mpi` after `python -m headrace.launch -n 2 --mpi`.
 """
 
 import argparse
