@@ -73,15 +73,16 @@ void RemoteStore::set_place_without_key(Place& place) const {
 
 // Requests come in their order, so that those before one that is answered have come.
 Standstill::Wait RemoteStore::wait_of(std::string what) const {
-  CommandRequest request;
-  set_place_without_key(*request.mutable_place());
-  request.set_head(kGetSettings);
-  request.set_repeats(true);
-  const auto arrive = [&session = session_, request = std::move(request)] {
+  Place place;
+  set_place_without_key(place);
+  const auto arrive = [&session = session_, place = std::move(place)] {
     std::vector<Session::Call> calls(session.servers());
     for (size_t server = 0; server < calls.size(); ++server) {
       calls[server].server = server;
-      *calls[server].request.mutable_command() = request;
+      CommandRequest& request = *calls[server].request.mutable_command();
+      *request.mutable_place() = place;
+      request.set_head(kGetSettings);
+      request.set_repeats(true);
     }
     return session.exchange("command", calls);
   };

@@ -51,6 +51,12 @@ class Rounds {
       if (!pushed_[rank].contains(round)) return rank;
     return {};
   }
+  // The first of the rounds before `end` to which a worker has not pushed; none: it has to all.
+  std::optional<uint64_t> first_without(size_t rank, uint64_t end) const {
+    for (uint64_t round = closed_; round < end; ++round)
+      if (!pushed_[rank].contains(round)) return round;
+    return {};
+  }
   bool has_pushed(size_t rank, uint64_t round) const { return round < closed_ || pushed_[rank].contains(round); }
 
  private:

@@ -437,12 +437,8 @@ std::string ServedStore::awaited(const CommandRequest& request) {
   const Entry& entry = find(request.place());
   const uint64_t pushes = pushes_in(request);
   std::string ranks;
-  for (size_t rank = 0; rank < workers_ && !asynchronous_; ++rank) {
-    bool has_pushed = true;
-    for (uint64_t round = entry.rounds.closed(); round < pushes; ++round)
-      has_pushed &= entry.rounds.has_pushed(rank, round);
-    if (!has_pushed) ranks += fmt::format("{} ", rank);
-  }
+  for (size_t rank = 0; rank < workers_ && !asynchronous_; ++rank)
+    if (entry.rounds.first_without(rank, pushes)) ranks += fmt::format("{} ", rank);
   return ranks;
 }
 
@@ -496,8 +492,8 @@ std::string ServedStore::hopeless(const Entry& entry, const PullRequest& request
   if (!entry.is_ready && !is_awaited(0)) return fmt::format("{} before it inited the key", departed_.at(0));
   if (asynchronous_) return {};
   for (const auto& [rank, how] : departed_)
-    for (uint64_t round = entry.rounds.closed(); round < request.pushes(); ++round)
-      if (!entry.rounds.has_pushed(rank, round)) return fmt::format("{} before it pushed to round {}", how, round);
+    if (const auto round = entry.rounds.first_without(rank, request.pushes()))
+      return fmt::format("{} before it pushed to round {}", how, *round);
   return {};
 }
 

@@ -27,6 +27,16 @@ inline int free_port() {
   return port;
 }
 
+// What a call raises; empty: nothing.
+inline std::string reason_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
 // Servers whose optimizer subtracts what is pushed, times its learning rate: the settings, a number as text.
 class Descent final : public ServerProgram {
  public:

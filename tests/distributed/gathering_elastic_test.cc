@@ -13,15 +13,6 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string reason_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return {};
-}
-
 // A job that begins with two workers, and may have three. The second reaches the scheduler through a proxy.
 class ElasticGathering : public testing::Test {
  protected:

@@ -20,15 +20,6 @@ using testing::Ge;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return {};
-}
-
 // A job of two workers; the second reaches the scheduler through a proxy.
 class MembershipTest : public testing::Test {
  protected:
@@ -90,7 +81,7 @@ TEST_F(MembershipTest, WhatHappensMeanwhileIsToldOnce) {
   ears_[1].await("worker 0 has ended");
   for (int i = 0; i < 3; ++i) {
     proxy_.cut();
-    EXPECT_THAT(error_of([this] { workers_[1]->barrier(); }), HasSubstr("worker 0 has ended"));
+    EXPECT_THAT(reason_of([this] { workers_[1]->barrier(); }), HasSubstr("worker 0 has ended"));
   }
   EXPECT_THAT(ears_[1].all(), ElementsAre("worker 0 has ended"));
 }
@@ -104,7 +95,7 @@ TEST_F(ShortSilence, WhoStaysAwayIsLostAndRefusedLater) {
   proxy_.refuse(true);
   ears_[0].await("worker 1 was lost");
   EXPECT_EQ(workers_[0]->lost_workers(), 1);
-  EXPECT_THAT(error_of([this] { workers_[0]->barrier(); }), HasSubstr("worker 1 was lost"));
+  EXPECT_THAT(reason_of([this] { workers_[0]->barrier(); }), HasSubstr("worker 1 was lost"));
   proxy_.refuse(false);
   EXPECT_THAT(ears_[1].await("worker 1"), HasSubstr("was given up: the scheduler had heard nothing from it"));
 }
@@ -115,14 +106,14 @@ class ShortRetries : public MembershipTest {
 };
 
 TEST_F(ShortRetries, ASchedulerThatCannotBeReachedIsNamed) {
-  auto waiting = std::async(std::launch::async, [this] { return error_of([this] { workers_[1]->barrier(); }); });
+  auto waiting = std::async(std::launch::async, [this] { return reason_of([this] { workers_[1]->barrier(); }); });
   proxy_.refuse(true);
   const auto names_it = AllOf(HasSubstr("the scheduler was lost: it cannot be reached at " + proxy_.address()),
                               HasSubstr("for 0.3 seconds"), HasSubstr("HEADRACE_RETRY_SECONDS"));
   EXPECT_THAT(waiting.get(), names_it);
   ears_[1].await("the scheduler was lost");
   EXPECT_THAT(ears_[1].all(), Contains(names_it));
-  EXPECT_THAT(error_of([this] { workers_[1]->barrier(); }), names_it);
+  EXPECT_THAT(reason_of([this] { workers_[1]->barrier(); }), names_it);
   proxy_.refuse(false);
 }
 
@@ -159,7 +150,7 @@ TEST(Replicas, TakeThePlacesOfOthers) {
   ears.await("c:1 serves in epoch 3, nobody stands by");
   servers["d:1"] = join("d:1");
   ears.await("c:1 serves in epoch 3, d:1 stands by");
-  EXPECT_THAT(error_of([&] { join("e:1"); }), HasSubstr("all nodes of the job are there already"));
+  EXPECT_THAT(reason_of([&] { join("e:1"); }), HasSubstr("all nodes of the job are there already"));
   servers.erase("c:1");  // before the other has all
   ears.await("server 0 was lost");
   worker.reset();

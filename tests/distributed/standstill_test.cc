@@ -18,15 +18,6 @@ using testing::IsEmpty;
 
 constexpr std::chrono::milliseconds kShort{20};
 
-std::string reason_of_end(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return {};
-}
-
 Standing standing(std::string what, const std::vector<uint32_t>& awaited) {
   Standing made;
   made.set_wait(1);
@@ -43,7 +34,7 @@ TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
                 .workers = kWorkers,
                 .own_host = "127.0.0.1",
                 .silence_ms = 6'000};  // a machine may pause
-  auto scheduler = std::async(std::launch::async, [&] { return reason_of_end([&] { run_scheduler(job); }); });
+  auto scheduler = std::async(std::launch::async, [&] { return reason_of([&] { run_scheduler(job); }); });
   std::array<Ears, kWorkers> ears;
   std::vector<std::future<std::unique_ptr<Membership>>> joining;
   for (int rank = 0; rank < kWorkers; ++rank)
@@ -54,7 +45,7 @@ TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
     }));
   std::vector<std::unique_ptr<Membership>> workers;
   for (auto& one : joining) workers.push_back(one.get());
-  auto meeting = std::async(std::launch::async, [&] { return reason_of_end([&] { workers[0]->barrier(); }); });
+  auto meeting = std::async(std::launch::async, [&] { return reason_of([&] { workers[0]->barrier(); }); });
 
   Standing meets = standing("waits at a barrier", {});
   meets.set_meets(true);
