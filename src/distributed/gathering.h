@@ -55,7 +55,9 @@ class Keeper {
 
 class Gathering {
  public:
+  // The job outlives it.
   explicit Gathering(const Job& job) : Gathering(job, nullptr) {}
+  explicit Gathering(Job&& job) = delete;
   // Goes on with what another one has kept. `keeper` is there until await_end() has returned.
   Gathering(const Job& job, const Kept& kept, Keeper& keeper);
   ~Gathering();

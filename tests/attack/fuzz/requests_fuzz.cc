@@ -99,7 +99,8 @@ void enter(std::string_view bytes) {
   distributed::Node node;
   if (!node.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
   Deaf first, second;
-  Gathering gathering({.role = Role::kScheduler, .workers = 1, .servers = 1, .replicas = 2});
+  const Job job{.role = Role::kScheduler, .workers = 1, .servers = 1, .replicas = 2};
+  Gathering gathering(job);
   gathering.enter(first, node);
   node.set_token(node.token() + 1);
   gathering.enter(second, node);
