@@ -1,14 +1,18 @@
 #include "backend/cpu/parallel.h"
 
 #include <gtest/gtest.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include <atomic>
+#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "base/config.h"
+#include "tests/support/busy_cores.h"
 
 namespace headrace {
 namespace {
@@ -29,6 +33,12 @@ TEST(ParallelFor, CoversEveryIndexOnce) {
       for (auto& count : seen) EXPECT_EQ(count, 1);
     }
   }
+}
+
+TEST(ParallelFor, RangesBeginAtMultiplesOfTheGrain) {
+  for (double cost : {50'000.0, 3e5, kDear})
+    for (int64_t grain : {1, 7, 64, 5000})
+      parallel_for(12'345, grain, cost, [&](int64_t begin, int64_t) { EXPECT_EQ(begin % grain, 0); });
 }
 
 TEST(ParallelFor, CheapLoopIsOneCallInThisThread) {
@@ -70,34 +80,17 @@ TEST(ParallelFor, WidthFollowsCostAndIdleCores) {
 }
 
 TEST(ParallelFor, WidensWhenCoresBecomeIdle) {
-  if (threads_for(kDear) == 1) GTEST_SKIP() << "loops never use several threads here";
-  std::atomic<bool> release{false};
-  std::atomic<int> announced{0}, left{0};
-  std::vector<std::thread> others;
-  for (int i = 0; i < core_count(); ++i) {
-    others.emplace_back([&] {
-      {
-        BusyThread busy;
-        ++announced;
-        while (!release) std::this_thread::yield();
-      }
-      ++left;
-    });
-  }
-  while (announced < core_count()) std::this_thread::yield();
+  if (width_for(kDear) == 1) GTEST_SKIP() << "loops never use several threads here";
+  BusyCores busy;
   std::vector<std::atomic<int>> seen(1000);
   std::atomic<int> calls{0}, wide_calls{0};
   parallel_for(1000, 1, kDear, [&](int64_t begin, int64_t end) {
     wide_calls += wide_loop_runs();
     for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
-    if (++calls == 3) {
-      release = true;
-      while (left < core_count()) std::this_thread::yield();
-    }
+    if (++calls == 3) busy.end();
   });
   for (auto& count : seen) EXPECT_EQ(count, 1);
   EXPECT_EQ(wide_calls, calls - 3);
-  for (std::thread& other : others) other.join();
 }
 
 TEST(ParallelFor, NestedLoops) {
@@ -126,8 +119,34 @@ TEST(RunInArena, SeveralThreadsAtOnce) {
   EXPECT_EQ(inside, kThreads);
 }
 
+// A library that divides its sums by the room that it sees gives the same results whatever else runs.
+TEST(RunInArena, RoomDoesNotDependOnIdleCores) {
+  const int width = width_for(kDear);
+  if (width == 1) GTEST_SKIP() << "loops never use several threads here";
+  EXPECT_EQ(width, core_count());
+  std::set<std::thread::id> served;
+  std::mutex mutex;
+  const auto look = [&] {
+    EXPECT_EQ(tbb::this_task_arena::max_concurrency(), width);
+    served.clear();
+    tbb::parallel_for(
+        0, 1000,
+        [&](int) {
+          std::lock_guard guard(mutex);
+          served.insert(std::this_thread::get_id());
+        },
+        tbb::static_partitioner());
+  };
+  run_in_arena_of(width, look);
+  const BusyCores busy;
+  EXPECT_EQ(threads_for(kDear), 1);
+  EXPECT_EQ(width_for(kDear), width);
+  run_in_arena_of(width, look);
+  EXPECT_EQ(served, std::set{std::this_thread::get_id()});
+}
+
 TEST(RunInArena, PassesExceptionsOn) {
-  EXPECT_THROW(run_in_arena_of(threads_for(kDear), [] { throw std::runtime_error("inside"); }), std::runtime_error);
+  EXPECT_THROW(run_in_arena_of(width_for(kDear), [] { throw std::runtime_error("inside"); }), std::runtime_error);
 }
 
 }  // namespace

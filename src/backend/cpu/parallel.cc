@@ -8,6 +8,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/config.h"
@@ -25,32 +27,42 @@ constexpr bool kSerial = true;
 constexpr bool kSerial = false;
 #endif
 
-// Arenas by width, so that a loop gets exactly the threads it asked for; all draw from oneTBB's one set of threads.
-// An arena serves one loop at a time: a second loop in it would wait for a place.
+// What an arena seems to offer to those inside, and how many threads come at most.
+struct Room {
+  int width = 1, threads = 1;
+  bool operator==(const Room&) const = default;
+};
+
+// All draw from oneTBB's one set of threads. An arena serves one loop at a time: a second loop in it would wait for a
+// place.
 class Arenas {
  public:
-  Arenas() : handle_(tbb::attach{}), free_(static_cast<size_t>(core_count()) + 1) {}
+  Arenas() : handle_(tbb::attach{}) {}
 
   using Arena = std::unique_ptr<tbb::task_arena>;
 
-  size_t width(int threads) const noexcept {
-    return std::clamp<size_t>(static_cast<size_t>(threads), 1, free_.size() - 1);
-  }
-  Arena take(size_t width) {
+  Arena take(Room room) {
     {
       std::lock_guard guard(lock_);
-      auto& free = free_[width];
-      if (!free.empty()) {
-        Arena arena = std::move(free.back());
-        free.pop_back();
+      const auto last = std::find_if(free_.rbegin(), free_.rend(), [&](const Free& one) { return one.room == room; });
+      if (last != free_.rend()) {
+        std::swap(*last, free_.back());
+        Arena arena = std::move(free_.back().arena);
+        free_.pop_back();
         return arena;
       }
     }
-    return std::make_unique<tbb::task_arena>(static_cast<int>(width));
+    // Threads of oneTBB take no places that are kept for others.
+    const int kept = room.width - room.threads + 1;
+    return std::make_unique<tbb::task_arena>(room.width, static_cast<unsigned>(kept));
   }
-  void give_back(size_t width, Arena arena) {
+  void give_back(Room room, Arena arena) {
+    Free one{room, std::move(arena)};  // another one, whose place it takes, ends without the lock
     std::lock_guard guard(lock_);
-    free_[width].push_back(std::move(arena));
+    if (free_.size() < kMostFree)
+      free_.push_back(std::move(one));
+    else
+      std::swap(free_[next_replaced_++ % kMostFree], one);
   }
 
   // Ends all threads of oneTBB; false: other users of oneTBB in this process keep them. No arena is taken.
@@ -60,9 +72,16 @@ class Arenas {
   }
 
  private:
+  static constexpr size_t kMostFree = 128;
+  struct Free {
+    Room room;
+    Arena arena;
+  };
+
   tbb::task_scheduler_handle handle_;
   SpinLock lock_;
-  std::vector<std::vector<Arena>> free_;  // by width; guarded by lock_
+  std::vector<Free> free_;  // guarded by lock_
+  size_t next_replaced_ = 0;
 };
 
 // Null until the first use, and again around a fork. Replaced only while no loop runs.
@@ -87,26 +106,35 @@ constexpr double kLookAgainNs = 200'000;
 // An arena of its own for as long as it lives.
 class ArenaLease {
  public:
-  explicit ArenaLease(int threads) : owner_(arenas()), width_(owner_.width(threads)), arena_(owner_.take(width_)) {}
-  ~ArenaLease() { owner_.give_back(width_, std::move(arena_)); }
+  explicit ArenaLease(Room room) : owner_(arenas()), room_(room), arena_(owner_.take(room)) {}
+  ~ArenaLease() { owner_.give_back(room_, std::move(arena_)); }
   ArenaLease(const ArenaLease&) = delete;
   ArenaLease& operator=(const ArenaLease&) = delete;
 
-  size_t width() const noexcept { return width_; }
   void execute(FunctionRef<void()> body) {
     arena_->execute([&] { body(); });
   }
 
  private:
   Arenas& owner_;
-  const size_t width_;
+  const Room room_;
   Arenas::Arena arena_;
 };
 
+void run_in(Room room, FunctionRef<void()> body) {
+  ArenaLease lease(room);
+  std::optional<WideLoop> loop;
+  if (room.threads > 1) loop.emplace(room.threads);
+  lease.execute(body);
+}
+
+// The greatest multiple of grain that is not above, or grain.
+int64_t whole_grains(int64_t length, int64_t grain) noexcept { return std::max(grain, length / grain * grain); }
+
 void wide_for(int64_t begin, int64_t end, int64_t grain, int threads, FunctionRef<void(int64_t, int64_t)> body) {
-  run_in_arena_of(threads, [&] {
+  run_in({threads, threads}, [&] {
     // A few pieces per thread even out unequal progress; more would only cost.
-    const int64_t piece = std::max(grain, (end - begin + threads * 4 - 1) / (threads * 4));
+    const int64_t piece = whole_grains((end - begin + threads * 4 - 1) / (threads * 4), grain);
     const int64_t pieces = (end - begin + piece - 1) / piece;
     tbb::parallel_for(int64_t{0}, pieces, [&](int64_t i) {
       const int64_t first = begin + i * piece;
@@ -124,16 +152,20 @@ bool is_shared(int64_t n, int64_t grain, double cost_ns) noexcept {
 
 void shared_for(int64_t n, int64_t grain, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) {
   const auto wanted = std::max<int64_t>(2, static_cast<int64_t>(cost_ns / kSharedPieceNs));
-  const int64_t piece = std::max(grain, (n + wanted - 1) / wanted);
+  const int64_t piece = whole_grains((n + wanted - 1) / wanted, grain);
   share_loop(static_cast<int32_t>((n + piece - 1) / piece),
              [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); });
 }
 
 }  // namespace
 
+int width_for(double total_cost_ns, double cost_per_thread_ns) noexcept {
+  if (kSerial || total_cost_ns < 2 * cost_per_thread_ns) return 1;
+  return static_cast<int>(std::min(total_cost_ns / cost_per_thread_ns, static_cast<double>(core_count())));
+}
+
 int threads_for(double total_cost_ns, double cost_per_thread_ns) noexcept {
-  if (kSerial || threads_are_lost || total_cost_ns < 2 * cost_per_thread_ns) return 1;
-  return static_cast<int>(std::clamp(total_cost_ns / cost_per_thread_ns, 1.0, static_cast<double>(idle_cores())));
+  return threads_are_lost ? 1 : std::min(width_for(total_cost_ns, cost_per_thread_ns), idle_cores());
 }
 
 void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<void(int64_t, int64_t)> body) {
@@ -151,18 +183,10 @@ void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<vo
   }
 }
 
-void run_in_arena_of(int threads, FunctionRef<void()> body) {
-  if (kSerial || threads_are_lost) {
-    body();
-    return;
-  }
-  ArenaLease lease(threads);
-  if (lease.width() == 1) {
-    lease.execute(body);
-    return;
-  }
-  WideLoop loop(static_cast<int>(lease.width()));
-  lease.execute(body);
+void run_in_arena_of(int width, FunctionRef<void()> body) {
+  if (kSerial || threads_are_lost) return body();
+  const int seen = std::clamp(width, 1, core_count());
+  run_in({seen, std::min(seen, idle_cores())}, body);
 }
 
 void parallel_before_fork() noexcept {

@@ -50,9 +50,9 @@ bool by_library(KernelContext& context, const ConvolutionProblem& p) {
   ConvolutionProblem dense = p;
   for (Image* image : {&dense.data, &dense.weight, &dense.out}) *image = describable(context, *image);
   if (p.after.sum) dense.after.sum = describable(context, *p.after.sum);
-  const int threads = threads_for(convolution_cost(p.dtype(), p.weight.shape, p.out.shape), kCostPerThread);
+  const int width = width_for(convolution_cost(p.dtype(), p.weight.shape, p.out.shape), kCostPerThread);
   bool done = false;
-  run_in_arena_of(threads, [&] { done = onednn_convolution(context, dense, threads); });
+  run_in_arena_of(width, [&] { done = onednn_convolution(context, dense, width); });
   return done;
 }
 

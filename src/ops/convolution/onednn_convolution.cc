@@ -25,8 +25,8 @@ void append(onednn::Key& key, const Image& image) {
   for (int64_t stride : image.strides) key.push_back(stride);
 }
 
-onednn::Key key_of(const ConvolutionProblem& p, int threads) {
-  onednn::Key key{threads, static_cast<int64_t>(p.pass), static_cast<int64_t>(p.dtype()),
+onednn::Key key_of(const ConvolutionProblem& p, int width) {
+  onednn::Key key{width, static_cast<int64_t>(p.pass), static_cast<int64_t>(p.dtype()),
                   (p.bias ? 1 : 0) | (p.after.relu ? 2 : 0) | (p.after.sum ? 4 : 0) | (p.after.scale ? 8 : 0),
                   p.window.groups};
   for (const Image* image : {&p.data, &p.weight, &p.out}) append(key, *image);
@@ -205,9 +205,9 @@ void name_arguments(Prepared& made, const ConvolutionProblem& p) {
 
 }  // namespace
 
-bool onednn_convolution(KernelContext& context, const ConvolutionProblem& p, int threads) {
+bool onednn_convolution(KernelContext& context, const ConvolutionProblem& p, int width) {
   auto& cache = thread_service<onednn::ThreadCache<Prepared>>();
-  Prepared* made = cache.get(key_of(p, threads), [&] {
+  Prepared* made = cache.get(key_of(p, width), [&] {
     std::unique_ptr<Prepared> fresh = prepare(p);
     if (fresh) name_arguments(*fresh, p);
     return fresh;

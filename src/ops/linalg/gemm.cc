@@ -92,9 +92,9 @@ void gemm_through_float(KernelContext& context, const Gemm& g) {
 bool library_gemm(KernelContext& context, Gemm g) {
   g.a = with_unit_stride(context, g, g.a, g.m, g.k);
   g.b = with_unit_stride(context, g, g.b, g.k, g.n);
-  const int threads = threads_for(gemm_cost(g.dtype, element_count(g.batch), g.m, g.n, g.k), kProductCostPerThreadNs);
+  const int width = width_for(gemm_cost(g.dtype, element_count(g.batch), g.m, g.n, g.k), kProductCostPerThreadNs);
   bool done = false;
-  run_in_arena_of(threads, [&] { done = onednn_matmul(context, g, threads); });
+  run_in_arena_of(width, [&] { done = onednn_matmul(context, g, width); });
   return done;
 }
 

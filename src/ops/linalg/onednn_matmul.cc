@@ -19,8 +19,8 @@ struct Matmul {
   std::unordered_map<int, memory> arguments;
 };
 
-onednn::Key key_of(const Gemm& g, int threads, bool any_layout) {
-  onednn::Key key{threads,
+onednn::Key key_of(const Gemm& g, int width, bool any_layout) {
+  onednn::Key key{width,
                   any_layout,
                   static_cast<int64_t>(g.dtype),
                   g.bias != nullptr,
@@ -101,11 +101,11 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g, bool any_layout) {
 
 }  // namespace
 
-bool onednn_matmul(KernelContext& context, const Gemm& g, int threads) {
+bool onednn_matmul(KernelContext& context, const Gemm& g, int width) {
   auto& cache = thread_service<onednn::ThreadCache<Matmul>>();
   dnnl::stream& stream = onednn::thread_stream();
   const auto prepared = [&](bool any_layout) {
-    return cache.get(key_of(g, threads, any_layout), [&] { return make_matmul(g, any_layout); });
+    return cache.get(key_of(g, width, any_layout), [&] { return make_matmul(g, any_layout); });
   };
   Matmul* matmul = g.b.storage && g.m <= kFewRows ? prepared(true) : nullptr;
   if (!matmul || !matmul->b.begin_kept(stream, const_cast<void*>(g.b.data), g.b.storage)) {

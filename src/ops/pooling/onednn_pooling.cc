@@ -20,8 +20,8 @@ struct Prepared {
   std::unordered_map<int, memory> forward_arguments, backward_arguments;
 };
 
-onednn::Key key_of(const PoolingProblem& p, int threads) {
-  onednn::Key key{threads, static_cast<int64_t>(p.window.kind), p.window.counts_padding,
+onednn::Key key_of(const PoolingProblem& p, int width) {
+  onednn::Key key{width, static_cast<int64_t>(p.window.kind), p.window.counts_padding,
                   static_cast<int64_t>(p.data.dtype)};
   for (const Image* image : {&p.data, &p.result, &p.moving}) {
     for (int64_t extent : image->shape) key.push_back(extent);
@@ -122,9 +122,9 @@ struct BackwardCache : onednn::ThreadCache<Prepared> {};
 
 }  // namespace
 
-bool onednn_pooling(KernelContext& context, const PoolingProblem& p, int threads) {
+bool onednn_pooling(KernelContext& context, const PoolingProblem& p, int width) {
   auto& cache = thread_service<ForwardCache>();
-  Prepared* made = cache.get(key_of(p, threads), [&] { return prepare_forward(p); });
+  Prepared* made = cache.get(key_of(p, width), [&] { return prepare_forward(p); });
   if (!made) return false;
   dnnl::stream& stream = onednn::thread_stream();
   made->data.begin(context, stream, p.data.data);
@@ -136,9 +136,9 @@ bool onednn_pooling(KernelContext& context, const PoolingProblem& p, int threads
   return true;
 }
 
-bool onednn_pooling_back(KernelContext& context, const PoolingProblem& p, int threads) {
+bool onednn_pooling_back(KernelContext& context, const PoolingProblem& p, int width) {
   auto& cache = thread_service<BackwardCache>();
-  Prepared* made = cache.get(key_of(p, threads), [&] { return prepare_backward(p); });
+  Prepared* made = cache.get(key_of(p, width), [&] { return prepare_backward(p); });
   if (!made) return false;
   dnnl::stream& stream = onednn::thread_stream();
   made->result.begin(context, stream, p.result.data);

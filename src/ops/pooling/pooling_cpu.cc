@@ -33,9 +33,9 @@ bool by_library(KernelContext& context, const PoolingProblem& p, Run&& run) {
     if (image->data && !is_dense(image->shape, image->strides)) *image = packed_image(context, *image);
   const double bytes = static_cast<double>(p.data.size() + p.result.size() + p.moving.size()) *
                        static_cast<double>(item_size(p.data.dtype));
-  const int threads = threads_for(1000 + bytes * 0.1);
+  const int width = width_for(1000 + bytes * 0.1);
   bool done = false;
-  run_in_arena_of(threads, [&] { done = run(context, dense, threads); });
+  run_in_arena_of(width, [&] { done = run(context, dense, width); });
   return done;
 }
 

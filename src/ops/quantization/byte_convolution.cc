@@ -17,10 +17,9 @@ bool by_library(KernelContext& c, const ByteConvolution& p) {
   pack(dense.data);
   pack(dense.weight);
   if (dense.addend) pack(*dense.addend);
-  const int threads =
-      threads_for(convolution_cost(DType::kFloat32, p.weight.shape, p.out.shape) / kSpeed, kCostPerThread);
+  const int width = width_for(convolution_cost(DType::kFloat32, p.weight.shape, p.out.shape) / kSpeed, kCostPerThread);
   bool done = false;
-  run_in_arena_of(threads, [&] { done = onednn_byte_convolution(c, dense, threads); });
+  run_in_arena_of(width, [&] { done = onednn_byte_convolution(c, dense, width); });
   return done;
 }
 

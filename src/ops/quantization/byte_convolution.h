@@ -21,7 +21,7 @@ struct ByteConvolution {
 void convolve_bytes(KernelContext& context, const ByteConvolution& problem);
 
 // The same by oneDNN; false when it has no kernel for this problem on this machine. No array is empty, all are dense.
-// The caller is in an arena of `threads` threads.
-bool onednn_byte_convolution(KernelContext& context, const ByteConvolution& problem, int threads);
+// The caller is in an arena of this width.
+bool onednn_byte_convolution(KernelContext& context, const ByteConvolution& problem, int width);
 
 }  // namespace headrace

@@ -40,10 +40,10 @@ float weight_factor(const ByteConvolution& p) {
   return p.data.dtype == DType::kUint8 && !has_byte_products() ? 0.5f : 1.0f;
 }
 
-onednn::Key key_of(const ByteConvolution& p, int threads) {
+onednn::Key key_of(const ByteConvolution& p, int width) {
   int32_t addend_scale = 0;
   std::memcpy(&addend_scale, &p.addend_scale, sizeof(addend_scale));
-  onednn::Key key{threads, p.window.groups, p.relu, p.addend.has_value(), p.addend ? addend_scale : 0};
+  onednn::Key key{width, p.window.groups, p.relu, p.addend.has_value(), p.addend ? addend_scale : 0};
   const auto append = [&](const Image& image) {
     key.push_back(static_cast<int64_t>(image.dtype));
     for (int64_t extent : image.shape) key.push_back(extent);
@@ -115,9 +115,9 @@ const float* scales_for(KernelContext& c, const ByteConvolution& p) {
 
 }  // namespace
 
-bool onednn_byte_convolution(KernelContext& c, const ByteConvolution& p, int threads) {
+bool onednn_byte_convolution(KernelContext& c, const ByteConvolution& p, int width) {
   auto& cache = thread_service<onednn::ThreadCache<Prepared>>();
-  Prepared* made = cache.get(key_of(p, threads), [&] { return prepare(p); });
+  Prepared* made = cache.get(key_of(p, width), [&] { return prepare(p); });
   if (!made) return false;
   dnnl::stream& stream = onednn::thread_stream();
   made->data.begin(c, stream, p.data.data);
