@@ -79,6 +79,11 @@ def test_the_bits_do_not_depend_on_who_is_first_or_leaves_out_a_layer():
     assert len(digests) == 1 and "digest" in digests.pop()
 
 
+def test_the_bits_do_not_depend_on_what_is_sent_beside_the_kernels():
+    job = launch("4", program="convolutions", workers=1, servers=1)
+    assert job.returncode == 0, job.stdout + job.stderr
+
+
 def test_gradients_that_programs_write_themselves_are_summed():
     code = """
 import headrace as mx
