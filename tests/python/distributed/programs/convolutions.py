@@ -1,4 +1,4 @@
-"""Trains a net of convolutions several times, while servers take its gradients: the bits are the same each time.
+"""Trains a net of convolutions several times while servers take its gradients: the same bits each time.
 
 convolutions.py RUNS
 """
