@@ -20,7 +20,7 @@ def ratios_of(case: str, before: Worker, after: Worker, rounds: int) -> tuple[li
     ratios, best = [], float("inf")
     for turn in range(rounds):
         pair = (before, after) if turn % 2 == 0 else (after, before)
-        times = {worker: worker.time(case) for worker in pair}
+        times = {worker: worker.measure(case)["seconds"] for worker in pair}
         ratios.append(times[after] / times[before])
         best = min(best, times[after])
     return ratios, best

@@ -4,6 +4,8 @@ Each framework runs in a process of its own, in the environment that tools/peers
 timed in all of them before the next one starts, and all cases are gone through ROUNDS times. The table shows
 Headrace's time and how many times as long each peer takes: above 1, Headrace is faster. A dash means that the
 peer is not installed, lacks the case, or failed in it; why it failed is on stderr.
+
+With --memory a process does one case, and the table shows the most memory that it has had, libraries included.
 """
 
 import argparse
@@ -56,8 +58,8 @@ class Worker:
             raise Failed(f"the process ended with status {self._process.wait()}")
         return json.loads(line)
 
-    def time(self, case: str) -> float:
-        """Seconds of one call."""
+    def measure(self, case: str) -> dict:
+        """The `seconds` of one call, and the most `bytes` of the process since it began."""
         if self._process.poll() is not None:
             self._start()
         self._process.stdin.write(case + "\n")
@@ -65,7 +67,7 @@ class Worker:
         answer = self._answer()
         if "error" in answer:
             raise Failed(answer["error"])
-        return answer["seconds"]
+        return answer
 
     def close(self) -> None:
         self._process.stdin.close()
@@ -84,20 +86,22 @@ def start(pause: bool) -> dict[str, Worker]:
     return workers
 
 
-def measure(workers: dict[str, Worker], cases: list[str], rounds: int) -> dict:
-    """Median seconds by case and framework."""
-    times = {case: {name: [] for name, w in workers.items() if case in w.cases} for case in cases}
+def measure(workers: dict[str, Worker], cases: list[str], rounds: int, what: str) -> dict:
+    """Medians by case and framework, of `seconds`, or of `bytes`, for which each case has a process of its own."""
+    found = {case: {name: [] for name, w in workers.items() if case in w.cases} for case in cases}
     for turn in range(rounds):
         for number, case in enumerate(cases):
             print(f"\r{turn + 1}/{rounds} {number + 1}/{len(cases)} {case:60.60}", end="", file=sys.stderr)
-            for name in list(times[case]):
+            for name in list(found[case]):
                 try:
-                    times[case][name].append(workers[name].time(case))
+                    found[case][name].append(workers[name].measure(case)[what])
                 except Failed as failure:
                     print(f"\n{name} failed in {case}: {failure}", file=sys.stderr)
-                    del times[case][name]
+                    del found[case][name]
+                if what == "bytes":
+                    workers[name].close()
     print(file=sys.stderr)
-    return {case: {name: statistics.median(t) for name, t in row.items()} for case, row in times.items()}
+    return {case: {name: statistics.median(t) for name, t in row.items()} for case, row in found.items()}
 
 
 def selected(parser: argparse.ArgumentParser, words: str, known: list[str]) -> list[str]:
@@ -122,14 +126,18 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def table(results: dict) -> str:
+def size(count: float) -> str:
+    return f"{count / 1e6:.0f} MB"
+
+
+def table(results: dict, shown=duration) -> str:
     peers = [name for name in FRAMEWORKS if name != "headrace"]
     lines = ["| case | Headrace | " + " | ".join(f"{p} / Headrace" for p in peers) + " |"]
     lines.append("|---" * (len(peers) + 2) + "|")
     for case, row in results.items():
         ours = row.get("headrace")
         ratios = [f"{row[p] / ours:.2f}" if ours and p in row else "-" for p in peers]
-        lines.append(f"| {case} | {duration(ours) if ours else '-'} | " + " | ".join(ratios) + " |")
+        lines.append(f"| {case} | {shown(ours) if ours else '-'} | " + " | ".join(ratios) + " |")
     return "\n".join(lines)
 
 
@@ -146,12 +154,14 @@ def main() -> None:
         action="store_true",
         help="sleep 2 ms after every 3 ms of work, as servers and notebooks do",
     )
+    option("--memory", action="store_true", help="compare memory in place of times")
     arguments = parser.parse_args()
     workers = start(arguments.pause)
     if "headrace" not in workers:
         sys.exit(1)
     cases = selected(parser, arguments.k, workers["headrace"].cases)
-    text = f"{machine(workers)}\n\n{table(measure(workers, cases, arguments.n))}"
+    what, shown = ("bytes", size) if arguments.memory else ("seconds", duration)
+    text = f"{machine(workers)}\n\n{table(measure(workers, cases, arguments.n, what), shown)}"
     for worker in workers.values():
         worker.close()
     print(text)

@@ -1,7 +1,7 @@
 """Times the cases of one framework, which is the first argument; with `--pause`, work comes in bursts.
 
 Writes the framework's version and the names of its cases, then for each name that it reads the seconds of one
-call, or the error: a line of JSON each.
+call and the most bytes that the process has had in memory so far, or the error: a line of JSON each.
 """
 
 import importlib
@@ -64,6 +64,11 @@ def seconds_of(work, finish=None, pause=False) -> float:
     return min(taken, seconds(calls), seconds(calls)) / calls
 
 
+def peak_bytes() -> int:
+    [line] = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
 def prepare(case) -> tuple:
     made = case()
     return made if isinstance(made, tuple) else (made,)
@@ -91,7 +96,8 @@ def main() -> None:
             if name != prepared:
                 prepared, functions = None, ()  # the arrays of the last case go
                 prepared, functions = name, prepare(cases[name])
-            answer({"seconds": seconds_of(*functions, pause=pause)})
+            seconds = seconds_of(*functions, pause=pause)
+            answer({"seconds": seconds, "bytes": peak_bytes()})
         except Exception as error:
             answer({"error": f"{type(error).__name__}: {error}"})
 

@@ -1,5 +1,6 @@
 #include "ndarray/storage.h"
 
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -63,6 +64,7 @@ void* Storage::allocate() {
   if (kind_ != StorageKind::kDense) [[unlikely]]
     fail(ErrorKind::kRuntime, "a {} array was read as a dense one", storage_kind_name(kind_));
   void* mine = allocator_->allocate(bytes_);
+  if (marks_.load(std::memory_order_relaxed) & kZeros) std::memset(mine, 0, bytes_);
   void* expected = nullptr;
   if (data_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) return mine;
   allocator_->release(mine, bytes_);

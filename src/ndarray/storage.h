@@ -1,9 +1,9 @@
 // Storage: bytes on one device, plus the Var that orders access to them.
 //
 // Owned jointly by views (the frontend's) and by queued tasks. Memory comes when a task first touches it, on the thread
-// that runs the task, and goes back to the device's pool with the last owner; so memory follows what runs. Storages
-// with the same contents may lie in one memory (share()) until one of them is written. A storage of a sparse array has
-// parts in place of bytes.
+// that runs the task, and goes back to the device's pool with the last owner; so memory follows what runs. One that
+// begins as zeros needs none before it is read or written. Storages with the same contents may lie in one memory
+// (share()) until one of them is written. A storage of a sparse array has parts in place of bytes.
 #pragma once
 
 #include <atomic>
@@ -44,6 +44,9 @@ class Storage final : public RefCounted<Storage> {
         owner_(nullptr),
         free_owner_(&Storage::free_parts) {}
   ~Storage();
+
+  // Host memory of nobody else yet: reads as zeros as long as nobody has written it.
+  void begin_as_zeros() noexcept { marks_.fetch_or(kZeros, std::memory_order_relaxed); }
 
   StorageKind kind() const noexcept { return kind_; }
   // Of a sparse array. Whoever holds access to var(), and write access to set them; others may hold on to the arrays
@@ -115,6 +118,7 @@ class Storage final : public RefCounted<Storage> {
 
   static constexpr uint8_t kExposed = 1;
   static constexpr uint8_t kShared = 2;  // perhaps
+  static constexpr uint8_t kZeros = 4;   // the memory comes filled with them
 
   Device device_;
   const bool is_borrowed_ = false;

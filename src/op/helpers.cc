@@ -1,5 +1,7 @@
 // Small operations that dispatch, gradients and compositions share.
 
+#include <cmath>
+
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
 #include "device/registry.h"
@@ -24,8 +26,12 @@ void fill(const View& view, double value) {
 }
 
 // An array over new memory, dense in whatever order of axes, every element of which is `value`. On an accelerator a
-// kernel writes it.
+// kernel writes it; zeros of the host are written when somebody reads them.
 NDArray filled(ViewPtr fresh, double value) {
+  if (value == 0 && !std::signbit(value) && fresh->storage()->device().is_host()) {
+    fresh->storage()->begin_as_zeros();
+    return NDArray(std::move(fresh));
+  }
   Var* var = &fresh->storage()->var();
   int64_t bytes = fresh->size() * static_cast<int64_t>(item_size(fresh->dtype()));
   TaskSpec spec{.name = "_full",

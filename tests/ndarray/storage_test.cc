@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "device/registry.h"
@@ -37,6 +38,40 @@ TEST(Storage, SharesMemoryUntilTheBorrowerIsWritten) {
   write(borrower, "new");
   EXPECT_EQ(text_of(borrower), "new");
   EXPECT_EQ(text_of(source), "source");
+}
+
+int64_t live_bytes() { return static_cast<int64_t>(allocator_of(Device{}).stats().live); }
+
+StoragePtr zeros() {
+  StoragePtr storage(new Storage(allocator_of(Device{}), Device{}, kBytes));
+  storage->begin_as_zeros();
+  return storage;
+}
+
+TEST(Storage, ZerosTakeNoMemoryBeforeTheyAreRead) {
+  runtime().engine.wait_all();
+  storage_of(std::string(kBytes, 'x'));  // what the pool has then
+  const int64_t before = live_bytes();
+  const StoragePtr storage = zeros();
+  EXPECT_EQ(live_bytes(), before);
+  EXPECT_EQ(std::string(static_cast<const char*>(storage->data()), kBytes), std::string(kBytes, '\0'));
+  EXPECT_GT(live_bytes(), before);
+}
+
+TEST(Storage, ZerosAreReadByManyAtOnceAndLent) {
+  storage_of(std::string(kBytes, 'x'));
+  const StoragePtr storage = zeros(), borrower = storage_of("old");
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 4; ++i)
+    readers.emplace_back(
+        [&] { EXPECT_EQ(std::string(static_cast<const char*>(storage->data()), kBytes), std::string(kBytes, '\0')); });
+  readers.clear();
+  const StoragePtr unread = zeros();
+  ASSERT_TRUE(borrower->share(*unread));
+  EXPECT_EQ(text_of(borrower), "");
+  write(unread, "new");
+  EXPECT_EQ(text_of(borrower), "");
+  EXPECT_EQ(text_of(unread), "new");
 }
 
 TEST(Storage, SharesMemoryUntilTheLenderIsWritten) {

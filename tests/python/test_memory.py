@@ -4,7 +4,8 @@ import subprocess
 import sys
 
 import headrace
-from headrace import nd, np, npx
+from headrace import autograd, engine, nd, np, npx
+from headrace.gluon import nn
 
 PROGRAM = """
 from headrace import engine, np, npx
@@ -41,6 +42,26 @@ def test_report_has_devices_and_the_largest_arrays():
     assert headrace.memory_report(arrays=0).arrays == []
     held.clear()
     assert (4_000_000, (1000, 1000), "float32", headrace.cpu()) not in headrace.memory_report().arrays
+
+
+def test_gradients_take_memory_when_they_are_written():
+    net = nn.Dense(1000, in_units=1000, use_bias=False)
+    x = nd.ones((2, 1000))
+
+    def live():
+        npx.waitall()
+        return engine.memory_stats()["live"]
+
+    before = live()
+    net.initialize()
+    net(x)
+    assert 4_000_000 <= live() - before < 6_000_000
+    assert not net.weight.grad().asnumpy().any()
+    with autograd.record():
+        loss = net(x).sum()
+    loss.backward()
+    assert live() - before >= 8_000_000
+    assert (net.weight.grad().asnumpy() == 2).all()
 
 
 def test_report_of_bfloat16():

@@ -259,10 +259,11 @@ class Parameter:
             raise ValueError(f"mxnet.numpy.zeros does not support stype = {stype}")
         return nd.zeros(self._shape, ctx=ctx, dtype=self.dtype, stype=stype)
 
-    def _zero_gradient(self, data):
-        if self._grad_stype == "default" or arrays.is_np_array() or not arrays.holds_sparse(data.ctx):
-            return arrays.zeros_like(data)
-        return self._zeros(self._grad_stype, data.ctx)
+    def _attach_gradient(self, data):
+        """The zero gradient of a replica, which takes no memory before it is used."""
+        is_dense = arrays.is_np_array() or not arrays.holds_sparse(data.ctx)
+        data.attach_grad(self.grad_req, "default" if is_dense else self._grad_stype)
+        return data.grad
 
     def _replace(self, data):
         """Makes `data` the replicas, with fresh zero gradients unless grad_req is 'null'."""
@@ -271,8 +272,7 @@ class Parameter:
         self._grad = None
         self._note_change()
         if self.grad_req != "null":
-            self._grad = [self._zero_gradient(array) for array in data]
-            autograd.mark_variables(data, self._grad, self.grad_req)
+            self._grad = [self._attach_gradient(array) for array in data]
 
     def __setstate__(self, state):
         # A copied or unpickled array is no variable yet: tell autograd which gradient belongs to it.

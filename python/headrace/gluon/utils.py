@@ -1,6 +1,5 @@
 """Splitting batches, clipping gradients, file helpers."""
 
-import hashlib
 import math
 import os
 import warnings
@@ -164,6 +163,8 @@ def check_sha1(filename, sha1_hash):
     >>> gluon.utils.check_sha1(path, "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d")
     True
     """
+    import hashlib  # brings a library of megabytes
+
     digest = hashlib.sha1()
     with open(filename, "rb") as file:
         while block := file.read(1 << 20):

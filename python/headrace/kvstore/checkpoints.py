@@ -10,7 +10,6 @@ disk.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import pathlib
@@ -105,12 +104,18 @@ def _checked_manifest(path):
     return manifest
 
 
+def _sha256(data=b""):
+    import hashlib  # brings a library of megabytes, which only jobs with checkpoints need
+
+    return hashlib.sha256(data)
+
+
 def _digest_of(manifest):
-    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
+    return _sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _description_of(path):
-    digest, size = hashlib.sha256(), 0
+    digest, size = _sha256(), 0
     with open(path, "rb") as file:
         while piece := file.read(1 << 20):
             digest.update(piece)
