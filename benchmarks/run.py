@@ -5,7 +5,8 @@ timed in all of them before the next one starts, and all cases are gone through 
 Headrace's time and how many times as long each peer takes: above 1, Headrace is faster. A dash means that the
 peer is not installed, lacks the case, or failed in it; why it failed is on stderr.
 
-With --memory a process does one case, and the table shows the most memory that it has had, libraries included.
+With --memory a process does one case, and the table shows the most memory that it has had, libraries
+included.
 """
 
 import argparse
@@ -87,7 +88,7 @@ def start(pause: bool) -> dict[str, Worker]:
 
 
 def measure(workers: dict[str, Worker], cases: list[str], rounds: int, what: str) -> dict:
-    """Medians by case and framework, of `seconds`, or of `bytes`, for which each case has a process of its own."""
+    """Medians by case and framework of `what`: `seconds`, or `bytes`, for which each case has its process."""
     found = {case: {name: [] for name, w in workers.items() if case in w.cases} for case in cases}
     for turn in range(rounds):
         for number, case in enumerate(cases):

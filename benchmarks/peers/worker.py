@@ -7,6 +7,8 @@ call and the most bytes that the process has had in memory so far, or the error:
 import importlib
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -65,8 +67,8 @@ def seconds_of(work, finish=None, pause=False) -> float:
 
 
 def peak_bytes() -> int:
-    [line] = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s*(\d+)", status)[1]) * 1024
 
 
 def prepare(case) -> tuple:
