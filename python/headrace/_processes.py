@@ -43,7 +43,7 @@ class Process:
         self._told = None  # (status, how) of the first that has failed, where it is known before the end
         self.process = self._begin(command, environment, stdin)
         if not may_stop:
-            end_when_stopped(self.process, name, self._take_fate)
+            end_when_stopped(self.process, name, self._take_fate, environment)
         self._shower = threading.Thread(target=self._show, daemon=True)
         self._shower.start()
 
@@ -125,7 +125,7 @@ class Several(Process):
 class MpiRun(Several):
     """mpirun, with the ranks that it starts."""
 
-    def __init__(self, count, command, variables):
+    def __init__(self, count, command, environment):
         mpirun = shutil.which("mpirun")
         if mpirun is None:
             raise SystemExit(
@@ -137,7 +137,7 @@ class MpiRun(Several):
             start.append("--allow-run-as-root")
         # -I: modules beside the script do not take the places of Python's.
         start += [sys.executable, "-I", _RANK, "worker", "OMPI_COMM_WORLD_RANK", *command]
-        super().__init__("mpirun", start, {**os.environ, **variables, "PYTHONUNBUFFERED": "1"})
+        super().__init__("mpirun", start, environment)
 
 
 class SlurmStep(Several):
@@ -190,11 +190,11 @@ class SshProcess(Several):
     It ends with the connection. SystemExit: there is no ssh.
     """
 
-    def __init__(self, host, role, number, command, environment):
+    def __init__(self, host, role, number, command, environment, asked):
         ssh = shutil.which("ssh")
         if ssh is None:
             raise SystemExit("headrace.launch: there is no ssh (Debian: apt install openssh-client)")
-        given, there = command_there(role, number, command, environment)
+        given, there = command_there(role, number, command, environment, asked)
         there = ["env", *(f"{name}={value}" for name, value in given.items()), *there]
         line = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(there)}"
         # -T: no terminal; nobody is there to give a password.
@@ -216,9 +216,13 @@ def hosts_reached(hosts):
     return [host for host in hosts if asked[host].returncode == 0]
 
 
-def command_there(role, number, command, environment):
-    """(variables, command) of a process on another machine, which ends with its input."""
-    given = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+def command_there(role, number, command, environment, asked):
+    """(variables, command) of a process on another machine, which ends with its input. `asked`: names of
+    variables that go along whatever they are.
+    """
+    given = {
+        name: value for name, value in environment.items() if name.startswith(_HANDED_ON) or name in asked
+    }
     given |= {"HEADRACE_NUMBER": str(number), "HEADRACE_ENDS_WITH_INPUT": "1"}
     return given, [sys.executable, "-I", _RANK, role, "HEADRACE_NUMBER", *command]
 
