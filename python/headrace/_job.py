@@ -17,6 +17,7 @@ from ._processes import (
     address_for,
     allocated_nodes,
     hosts_reached,
+    machine_of,
 )
 from ._rank import add_timeline
 from ._schedulers import Schedulers, addresses_of_schedulers, ports_of_schedulers
@@ -167,7 +168,9 @@ class Job:
         options = self._options
         if not (options.slurm or options.hosts or options.ray):
             return "127.0.0.1"
-        places = options.hosts or [node["NodeManagerAddress"] for node in self._nodes]
+        places = [machine_of(host) for host in options.hosts or ()] or [
+            node["NodeManagerAddress"] for node in self._nodes
+        ]
         return os.environ.get("DMLC_PS_ROOT_URI") or address_for(places or allocated_nodes())
 
     def _process(self, role, number, command, environment):

@@ -230,7 +230,7 @@ def _add_places(parser):
         *("--hosts", "-H", "--hostfile"),
         type=_hosts_in,
         metavar="FILE",
-        help="they run on the machines that it names, one a line, by ssh",
+        help="they run on the machines that it names, one a line as [USER@]NAME[:PORT], by ssh",
     )
     where.add_argument(
         "--ray", metavar="ADDRESS", help="they run on the nodes of this cluster of Ray; auto: the one here"

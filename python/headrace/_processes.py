@@ -26,6 +26,7 @@ __all__ = [
     "allocated_nodes",
     "command_there",
     "hosts_reached",
+    "machine_of",
 ]
 
 # Of the environment, what processes on other machines get: of the job, and where programs are found.
@@ -198,14 +199,28 @@ class SshProcess(Several):
         there = ["env", *(f"{name}={value}" for name, value in given.items()), *there]
         line = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(there)}"
         # -T: no terminal; nobody is there to give a password.
-        start = [ssh, "-T", "-o", "BatchMode=yes", host, line]
+        start = [ssh, "-T", "-o", "BatchMode=yes", _destination(host), line]
         super().__init__(f"{role} {number} at {host}", start, environment, stdin=subprocess.PIPE)
+
+
+def _destination(host):
+    """What ssh calls a machine that --hosts names as [USER@]NAME[:PORT]."""
+    return f"ssh://{host}" if host.count(":") == 1 else host  # an address of IPv6 has more of them
+
+
+def machine_of(host):
+    """Its name or address alone."""
+    machine = host.rpartition("@")[2]
+    return machine.partition(":")[0] if machine.count(":") == 1 else machine
 
 
 def hosts_reached(hosts):
     """Those of the machines that ssh reaches, in the same order."""
     start = [shutil.which("ssh") or "ssh", "-T", "-o", "BatchMode=yes"]
-    asked = {host: subprocess.Popen([*start, host, "true"], **_UNHEARD) for host in dict.fromkeys(hosts)}
+    asked = {
+        host: subprocess.Popen([*start, _destination(host), "true"], **_UNHEARD)
+        for host in dict.fromkeys(hosts)
+    }
     deadline = time.monotonic() + _SECONDS_TO_REACH
     while any(one.poll() is None for one in asked.values()) and time.monotonic() < deadline:
         time.sleep(0.02)
