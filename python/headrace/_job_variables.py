@@ -20,7 +20,7 @@ def environment_of(options, role, own):
     for name in asked:
         if name in own or name == "DMLC_WORKER_ID":
             raise SystemExit(
-                f"headrace.launch: {name} is asked for by --env, but it is what the launcher itself tells the "
+                f"headrace.launch: {name} is asked for by --env, but that is what the launcher itself tells "
                 "processes of a job; leave it out, or, where it can be chosen, set it in the launcher's own "
                 "environment"
             )

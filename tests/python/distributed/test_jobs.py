@@ -419,7 +419,7 @@ def test_all_processes_have_the_variables_that_are_asked_for(monkeypatch):
 
 def test_what_the_launcher_says_itself_is_not_asked_for():
     for name in ("DMLC_NUM_WORKER", "DMLC_WORKER_ID", "DMLC_ROLE", "HEADRACE_CERTIFICATES"):
-        with pytest.raises(SystemExit, match=f"{name} is asked for by --env, but it is what the launcher"):
+        with pytest.raises(SystemExit, match=f"{name} is asked for by --env, but that is what the launcher"):
             main(["-n", "1", "--env", f"{name}=1", sys.executable, "-c", "pass"])
 
 
