@@ -36,7 +36,8 @@ ROOMS = (
     ),
     *("_schedulers", "_certificates", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
     # Looking at machines and at what ran on them.
-    *("plan", "sim", "profiler", "timeline", "memory", "_job_folders", "_job", "_launch_options", "launch"),
+    *("plan", "sim", "profiler", "timeline", "memory"),
+    *("_job_folders", "_job_variables", "_job", "_launch_options", "launch"),
     # Arrays.
     *("ndarray", "numpy", "numpy_extension", "array_api", "_indexing", "_arrays", "random", "util"),
     # Graphs.

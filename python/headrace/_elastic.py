@@ -48,12 +48,15 @@ def with_range(arguments, command_of):
     return arguments
 
 
-def line_to_join(environment, command):
-    """What a shell is told to have another worker join the job of this environment."""
+def line_to_join(environment, command, asked):
+    """What a shell is told to have another worker join the job of this environment; `asked`: what --env says
+    of workers.
+    """
     one = f"{environment['DMLC_PS_ROOT_URI']}:{environment['DMLC_PS_ROOT_PORT']}"
     address = environment.get("HEADRACE_SCHEDULERS", one)
     certificates = environment.get("HEADRACE_CERTIFICATES")
     how = ["--certificates", certificates] if certificates else ["--plain"]
+    how += [f"--env={name}={value}" for name, value in asked.items()]
     return shlex.join(["python", "-m", "headrace.launch", "--join", address, "-n", "1", *how, *command])
 
 

@@ -47,11 +47,22 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
         return store, True
     if update_on_kvstore is None:
         is_large = any(math.prod(one.shape) > _LARGE_ARRAY for one in params)
-        wanted = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1") != "0"
+        wanted = _wants_store_to_update()
         return store, can_update and wanted and not (kvstore == "local" and is_large)
     if update_on_kvstore and not can_update:
         raise ArrayValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
     return store, bool(update_on_kvstore)
+
+
+def _wants_store_to_update():
+    """What MXNET_UPDATE_ON_KVSTORE says. ValueError: it is no number."""
+    text = os.environ.get("MXNET_UPDATE_ON_KVSTORE") or "1"
+    try:
+        return int(text) != 0
+    except ValueError:
+        raise ArrayValueError(
+            f"the environment variable MXNET_UPDATE_ON_KVSTORE is 0 or 1, got {text!r}"
+        ) from None
 
 
 def create_sparse_store(kvstore):

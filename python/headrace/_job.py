@@ -7,6 +7,7 @@ import sys
 import time
 
 from ._elastic import MOST_REPLACED, Beginning, ElasticScheduler, Replacements, line_to_join
+from ._job_variables import asked_for, environment_of
 from ._processes import (
     MpiRun,
     Process,
@@ -16,6 +17,7 @@ from ._processes import (
     address_for,
     allocated_nodes,
     hosts_reached,
+    machine_of,
 )
 from ._rank import add_timeline
 from ._schedulers import Schedulers, addresses_of_schedulers, ports_of_schedulers
@@ -96,35 +98,35 @@ class Job:
     def _start(self):
         options = self._options
         if options.mpi:
-            self._workers.append(MpiRun(options.num_workers, options.command, self._variables))
+            environment = environment_of(options, "worker", self._variables)
+            self._workers.append(MpiRun(options.num_workers, options.command, environment))
             return
         if options.join:
             self._start_joining()
             return
-        servers, ports = options.num_servers or 1, options.ports or ports_of(options)
-        environment = {
-            **os.environ,
+        servers, ports = options.num_servers, options.ports or ports_of(options)
+        own = {
             **self._variables,
             **addresses_of_schedulers(self._host_of_scheduler(), ports, options.etcd),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
             "HEADRACE_REPLICAS": str(options.replicas),
-            "PYTHONUNBUFFERED": "1",
         }
         if options.elastic:
             least, most = options.elastic
-            environment["HEADRACE_ELASTIC"] = f"{least}:{most or ''}"
+            own["HEADRACE_ELASTIC"] = f"{least}:{most or ''}"
             folder = self._variables.get("HEADRACE_CHECKPOINT")
             self._beginning = Beginning(folder)
             if not folder:
-                environment.pop("HEADRACE_AWAITED", None)
-            if self._variables["HEADRACE_RESTARTS"] == "0":
-                line = line_to_join(environment, options.command)
-                print(f"headrace.launch: to join: {line}", file=sys.stderr)
+                own.pop("HEADRACE_AWAITED", None)
         serve = [sys.executable, "-m", "headrace.kvstore"]
-        as_server = {**environment, **dict(options.env_server), "DMLC_ROLE": "server"}
-        as_worker = {**environment, **dict(options.env_worker), "DMLC_ROLE": "worker"}
-        as_scheduler = {**environment, "DMLC_ROLE": "scheduler"}
+        as_server, as_worker, as_scheduler = (
+            environment_of(options, role, {**own, "DMLC_ROLE": role})
+            for role in ("server", "worker", "scheduler")
+        )
+        if options.elastic and self._variables["HEADRACE_RESTARTS"] == "0":
+            line = line_to_join(as_worker, options.command, asked_for(options, "worker"))
+            print(f"headrace.launch: to join: {line}", file=sys.stderr)
         scheduler = ElasticScheduler if options.elastic else Process
         if options.etcd:
             self._helpers.append(Schedulers(scheduler, len(ports), serve, as_scheduler))
@@ -150,15 +152,8 @@ class Job:
             )
 
     def _start_joining(self):
-        environment = {
-            **os.environ,
-            **self._variables,
-            **self._options.join,
-            **dict(self._options.env_worker),
-            "DMLC_ROLE": "worker",
-            "HEADRACE_JOIN": "any",
-            "PYTHONUNBUFFERED": "1",
-        }
+        own = {**self._variables, **self._options.join, "DMLC_ROLE": "worker", "HEADRACE_JOIN": "any"}
+        environment = environment_of(self._options, "worker", own)
         for number in range(self._options.num_workers):
             self._workers.append(self._worker(number, dict(environment)))
 
@@ -173,7 +168,9 @@ class Job:
         options = self._options
         if not (options.slurm or options.hosts or options.ray):
             return "127.0.0.1"
-        places = options.hosts or [node["NodeManagerAddress"] for node in self._nodes]
+        places = [machine_of(host) for host in options.hosts or ()] or [
+            node["NodeManagerAddress"] for node in self._nodes
+        ]
         return os.environ.get("DMLC_PS_ROOT_URI") or address_for(places or allocated_nodes())
 
     def _process(self, role, number, command, environment):
@@ -185,13 +182,14 @@ class Job:
         if self._options.slurm:
             return SlurmTask(role, number, next(self._turns), command, environment)
         hosts = self._options.hosts
+        asked = asked_for(self._options, role)
         if hosts and environment.get("HEADRACE_JOIN") == "place":  # its machine may be gone, too
             hosts = hosts_reached(hosts) or hosts
         if hosts:
-            return SshProcess(hosts[number % len(hosts)], role, number, command, environment)
+            return SshProcess(hosts[number % len(hosts)], role, number, command, environment, asked)
         if self._cluster:
             node = self._nodes[number % len(self._nodes)]
-            return self._cluster.process(node, role, number, command, environment)
+            return self._cluster.process(node, role, number, command, environment, asked)
         add_timeline(environment, role, number)
         return Process(f"{role} {number}", command, environment, may_stop=role != "worker")
 

@@ -1,6 +1,8 @@
 """What the launcher of jobs is told, and which of it does not go together."""
 
 import argparse
+import os
+import re
 
 from ._elastic import MOST_REPLACED, range_of, with_range
 
@@ -12,6 +14,12 @@ _OTHER_LAUNCHERS = {  # of MXNet: what to use instead
     "sge": "--hosts FILE with the machines of the allocation",
     "yarn": "--hosts FILE or --slurm",
 }
+_REFUSED = {  # arguments of MXNet's launcher, and why there is no such thing here
+    "--p3": "every store sends first what is needed first; leave it out",
+    "--sync-dst-dir": "no files are copied to other machines, where processes start in the folder that has "
+    "the name of this one; use one that the machines share, or copy it there before: rsync -a ./ HOST:$PWD/",
+}
+_NAME = "[A-Za-z_][A-Za-z0-9_]*"
 
 
 def options_of(arguments, description):
@@ -20,6 +28,8 @@ def options_of(arguments, description):
     arguments = with_range(list(arguments), lambda some: parser.parse_args(some).command)
     options = parser.parse_args(arguments)
     _check(parser, options)
+    if options.num_servers is None:
+        options.num_servers = options.num_workers if options.launcher else 1
     return options
 
 
@@ -33,8 +43,10 @@ def _check(parser, options):
     if options.launcher == "local" and options.hosts:
         parser.error("--launcher local starts processes here; --hosts is for ssh")
     if options.mpi and (options.env_server or options.env_worker):
+        parser.error("--env-server and --env-worker are for jobs with servers; use --env, of all processes")
+    if _is_local(options) and (options.slurm or options.hosts or options.ray or _joins_elsewhere(options)):
         parser.error(
-            "--env-server and --env-worker are for jobs with servers; mpirun hands its environment on"
+            "DMLC_LOCAL=1 says that all processes run on this machine; unset it for a job on several"
         )
     if options.mpi and (options.slurm or options.hosts or options.ray):
         parser.error(
@@ -59,6 +71,14 @@ def _check(parser, options):
         parser.error("--schedulers needs --etcd, by which they agree on the one that leads")
 
 
+def _is_local(options):
+    return {**os.environ, **dict(options.env)}.get("DMLC_LOCAL") == "1"
+
+
+def _joins_elsewhere(options):
+    return options.join is not None and not options.join["DMLC_PS_ROOT_URI"].startswith("127.")
+
+
 def _is_within(number, bounds):
     least, most = bounds
     return least <= number and (most is None or number <= most)
@@ -75,7 +95,11 @@ def _parser(description):
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
+    how.add_argument(
+        *("-s", "--num-servers"),
+        type=_at_least(1),
+        help="servers (1; where --launcher is given as many as workers, as MXNet's does)",
+    )
     how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
     _add_places(parser)
     _add_elasticity(parser)
@@ -128,22 +152,38 @@ def _add_those_of_mxnet(parser):
         choices=["local", "ssh", *_OTHER_LAUNCHERS],
         help="as MXNet's: local (here, as long as nothing else is said), or ssh, which needs --hosts",
     )
+    _add_variables(parser, "--env", _variable, "NAME[=VALUE]", "all processes; as it is here without VALUE")
     for role in ("server", "worker"):
-        parser.add_argument(
-            f"--env-{role}",
-            type=_variable,
-            action="append",
-            default=[],
-            metavar="NAME:VALUE",
-            help=f"a variable of the environment of {role}s",
-        )
+        _add_variables(parser, f"--env-{role}", _variable_of_role, "NAME:VALUE", f"{role}s")
+    for name, why in _REFUSED.items():
+        parser.add_argument(name, nargs="?", action=_Refuse, const=why, help=argparse.SUPPRESS)
+
+
+def _add_variables(parser, option, read, metavar, whose):
+    whose = f"a variable of the environment of {whose}"
+    parser.add_argument(option, type=read, action="append", default=[], metavar=metavar, help=whose)
+
+
+class _Refuse(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        parser.error(f"{self.option_strings[0]} is not there: {self.const}")
 
 
 def _variable(text):
-    name, colon, value = text.partition(":")
-    if not (name and colon):
-        raise argparse.ArgumentTypeError(f"{text!r} is no NAME:VALUE")
+    found = re.fullmatch(f"({_NAME})(?:=(.*))?", text, re.DOTALL)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME or NAME=VALUE of a variable")
+    name, value = found[1], os.environ.get(found[1]) if found[2] is None else found[2]
+    if value is None:
+        raise argparse.ArgumentTypeError(f"{name} has no value here; give it one: --env {name}=VALUE")
     return name, value
+
+
+def _variable_of_role(text):
+    found = re.fullmatch(f"({_NAME}):(.*)", text, re.DOTALL)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME:VALUE of a variable")
+    return found[1], found[2]
 
 
 def _add_elasticity(parser):
@@ -190,7 +230,7 @@ def _add_places(parser):
         *("--hosts", "-H", "--hostfile"),
         type=_hosts_in,
         metavar="FILE",
-        help="they run on the machines that it names, one a line, by ssh",
+        help="they run on the machines that it names, one a line as [USER@]NAME[:PORT], by ssh",
     )
     where.add_argument(
         "--ray", metavar="ADDRESS", help="they run on the nodes of this cluster of Ray; auto: the one here"

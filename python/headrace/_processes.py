@@ -26,6 +26,7 @@ __all__ = [
     "allocated_nodes",
     "command_there",
     "hosts_reached",
+    "machine_of",
 ]
 
 # Of the environment, what processes on other machines get: of the job, and where programs are found.
@@ -43,7 +44,7 @@ class Process:
         self._told = None  # (status, how) of the first that has failed, where it is known before the end
         self.process = self._begin(command, environment, stdin)
         if not may_stop:
-            end_when_stopped(self.process, name, self._take_fate)
+            end_when_stopped(self.process, name, self._take_fate, environment)
         self._shower = threading.Thread(target=self._show, daemon=True)
         self._shower.start()
 
@@ -125,7 +126,7 @@ class Several(Process):
 class MpiRun(Several):
     """mpirun, with the ranks that it starts."""
 
-    def __init__(self, count, command, variables):
+    def __init__(self, count, command, environment):
         mpirun = shutil.which("mpirun")
         if mpirun is None:
             raise SystemExit(
@@ -137,7 +138,7 @@ class MpiRun(Several):
             start.append("--allow-run-as-root")
         # -I: modules beside the script do not take the places of Python's.
         start += [sys.executable, "-I", _RANK, "worker", "OMPI_COMM_WORLD_RANK", *command]
-        super().__init__("mpirun", start, {**os.environ, **variables, "PYTHONUNBUFFERED": "1"})
+        super().__init__("mpirun", start, environment)
 
 
 class SlurmStep(Several):
@@ -190,22 +191,36 @@ class SshProcess(Several):
     It ends with the connection. SystemExit: there is no ssh.
     """
 
-    def __init__(self, host, role, number, command, environment):
+    def __init__(self, host, role, number, command, environment, asked):
         ssh = shutil.which("ssh")
         if ssh is None:
             raise SystemExit("headrace.launch: there is no ssh (Debian: apt install openssh-client)")
-        given, there = command_there(role, number, command, environment)
+        given, there = command_there(role, number, command, environment, asked)
         there = ["env", *(f"{name}={value}" for name, value in given.items()), *there]
         line = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(there)}"
         # -T: no terminal; nobody is there to give a password.
-        start = [ssh, "-T", "-o", "BatchMode=yes", host, line]
+        start = [ssh, "-T", "-o", "BatchMode=yes", _destination(host), line]
         super().__init__(f"{role} {number} at {host}", start, environment, stdin=subprocess.PIPE)
+
+
+def _destination(host):
+    """What ssh calls a machine that --hosts names as [USER@]NAME[:PORT]."""
+    return f"ssh://{host}" if host.count(":") == 1 else host  # an address of IPv6 has more of them
+
+
+def machine_of(host):
+    """Its name or address alone."""
+    machine = host.rpartition("@")[2]
+    return machine.partition(":")[0] if machine.count(":") == 1 else machine
 
 
 def hosts_reached(hosts):
     """Those of the machines that ssh reaches, in the same order."""
     start = [shutil.which("ssh") or "ssh", "-T", "-o", "BatchMode=yes"]
-    asked = {host: subprocess.Popen([*start, host, "true"], **_UNHEARD) for host in dict.fromkeys(hosts)}
+    asked = {
+        host: subprocess.Popen([*start, _destination(host), "true"], **_UNHEARD)
+        for host in dict.fromkeys(hosts)
+    }
     deadline = time.monotonic() + _SECONDS_TO_REACH
     while any(one.poll() is None for one in asked.values()) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -216,9 +231,13 @@ def hosts_reached(hosts):
     return [host for host in hosts if asked[host].returncode == 0]
 
 
-def command_there(role, number, command, environment):
-    """(variables, command) of a process on another machine, which ends with its input."""
-    given = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+def command_there(role, number, command, environment, asked):
+    """(variables, command) of a process on another machine, which ends with its input. `asked`: names of
+    variables that go along whatever they are.
+    """
+    given = {
+        name: value for name, value in environment.items() if name.startswith(_HANDED_ON) or name in asked
+    }
     given |= {"HEADRACE_NUMBER": str(number), "HEADRACE_ENDS_WITH_INPUT": "1"}
     return given, [sys.executable, "-I", _RANK, role, "HEADRACE_NUMBER", *command]
 

@@ -93,11 +93,11 @@ def live_teller(name):
     return tell_live
 
 
-def end_when_stopped(process, name, told):
-    """Ends a process that has been stopped for half of the time after which nodes of a job count as lost, for
-    others wait for it. `told` is called before, with status and fate.
+def end_when_stopped(process, name, told, environment=os.environ):
+    """Ends a process of this environment that has been stopped for half of the time after which nodes of a
+    job count as lost, for others wait for it. `told` is called before, with status and fate.
     """
-    seconds = os.environ.get("PS_HEARTBEAT_TIMEOUT", "")
+    seconds = environment.get("PS_HEARTBEAT_TIMEOUT", "")
     seconds = int(seconds) / 2 if seconds.isdecimal() else 10
 
     def watch():

@@ -57,9 +57,9 @@ class RayCluster:
         working = [node for node in alive if node["Resources"].get("CPU")] or alive
         return sorted(working, key=lambda node: (node["NodeManagerAddress"], node["NodeID"]))
 
-    def process(self, node, role, number, command, environment):
-        """A worker or server on this node, a Process."""
-        return RayProcess(self, node, role, number, command, environment)
+    def process(self, node, role, number, command, environment, asked):
+        """A worker or server on this node, a Process. `asked`: as command_there has it."""
+        return RayProcess(self, node, role, number, command, environment, asked)
 
     def start(self, node, *arguments):
         """An actor for a process, a _Place, on this node."""
@@ -91,10 +91,11 @@ class RayCluster:
 class RayProcess(Several):
     """A worker or server on a node of a cluster of Ray, in the folder of the same name there."""
 
-    def __init__(self, cluster, node, role, number, command, environment):
+    def __init__(self, cluster, node, role, number, command, environment, asked):
         # Ray knows at which address nodes reach each other; names of theirs may mean nothing.
-        environment = {"DMLC_NODE_HOST": node["NodeManagerAddress"], **environment}
-        given, there = command_there(role, number, command, environment)
+        if not environment.get("DMLC_INTERFACE"):
+            environment = {"DMLC_NODE_HOST": node["NodeManagerAddress"], **environment}
+        given, there = command_there(role, number, command, environment, asked)
         self._there = cluster, node
         super().__init__(f"{role} {number} at {node['NodeManagerAddress']}", there, given)
 

@@ -8,6 +8,7 @@
 #include "bindings.h"
 #include "gil.h"
 #include "headrace/kvstore.hpp"
+#include "kvstore/mxnet_variables.h"
 #include "updaters.h"
 
 namespace nb = nanobind;
@@ -174,6 +175,11 @@ void bind_kvstore(nb::module_& parent) {
   m.def("kinds", [] {
     nb::dict d;
     for (const Kind& kind : kinds()) d[kind.name.c_str()] = kind.meaning;
+    return d;
+  });
+  m.def("unheeded_variables", [] {
+    nb::dict d;
+    for (const MxnetVariable& one : mxnet_variables()) d[one.name] = one.usual;
     return d;
   });
 }

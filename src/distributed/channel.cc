@@ -35,14 +35,8 @@ constexpr int kLeastPingMs = 1000;
 // For which gRPC may be late itself to say that a deadline has passed.
 constexpr std::chrono::milliseconds kGrace{100};
 
-// An idle connection is asked for a sign of life, and closed when none comes for as long: half of the silence is left
-// to make another one.
-int ping_ms(const Job& job) { return std::max(kLeastPingMs, job.silence_ms / 4); }
-
-// The scheduler is in more of a hurry where others can take the place of who is silent.
-int ping_ms_of_server(const Job& job) {
-  return job.role == Role::kScheduler && job.replicas > 1 ? kLeastPingMs : ping_ms(job);
-}
+// The scheduler is in a hurry where others can take the place of who is silent.
+Pings pings_of_server(const Job& job) { return pings(job, job.role == Role::kScheduler && job.replicas > 1); }
 
 // Frames hold several messages. gRPC counts in int; below 0: any size.
 int most_received(const Limits& limits) {
@@ -52,6 +46,12 @@ int most_received(const Limits& limits) {
 }
 
 }  // namespace
+
+Pings pings(const Job& job, bool is_in_a_hurry) {
+  if (is_in_a_hurry) return {kLeastPingMs, kLeastPingMs};
+  const int every_ms = std::max(kLeastPingMs, job.ping_ms > 0 ? job.ping_ms : job.silence_ms / 4);
+  return {every_ms, std::max(kLeastPingMs, job.silence_ms / 2 - every_ms)};
+}
 
 std::string address_of(const std::string& host, int port) {
   return host.find(':') == host.npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
@@ -89,12 +89,12 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& fold
 }
 
 std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address, bool has_others) {
-  const int silence_ms = has_others ? kLeastPingMs : ping_ms(job);
+  const auto [every_ms, answer_ms] = pings(job, has_others);
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, silence_ms);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, silence_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, every_ms);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, answer_ms);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
@@ -120,8 +120,9 @@ std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, 
   builder.SetMaxReceiveMessageSize(most_received(job.limits));
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second job must not share the port
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms_of_server(job));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_ms_of_server(job));
+  const auto [every_ms, answer_ms] = pings_of_server(job);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, every_ms);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, answer_ms);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();

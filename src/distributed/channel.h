@@ -27,6 +27,13 @@ std::shared_ptr<grpc::ChannelCredentials> credentials_of(const std::string& fold
 // cannot listen there.
 std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, int& port, grpc::Service& service);
 
+// After how long an idle connection is asked for a sign of life, and after how long without one it is closed: within
+// half of the silence of the job, so that the other half is left to make another one. In a hurry: as soon as can be.
+struct Pings {
+  int every_ms = 0, answer_ms = 0;
+};
+Pings pings(const Job& job, bool is_in_a_hurry);
+
 std::string address_of(const std::string& host, int port);
 
 // As gRPC takes deadlines: so long from now.

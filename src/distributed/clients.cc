@@ -145,6 +145,10 @@ void Clients::check_rank(uint32_t rank) const {
         "distributed: a worker of rank {} speaks, the job has {} workers", rank, workers_);
 }
 
+std::string Clients::text_of(const Client& client) {
+  return is_primary(client) ? "its primary" : fmt::format("worker {}", client.rank());
+}
+
 std::shared_ptr<Client>& Clients::client_of(uint32_t rank) {
   std::shared_ptr<Client>& client = clients_[rank];
   if (!client) client = std::make_shared<Client>(rank, heap_, takes_over_);

@@ -105,6 +105,7 @@ class Clients {
   std::shared_ptr<Client> followed(const Repeated& repeated);
   // Whether it is the one that this server stands by for.
   static bool is_primary(const Client& client) noexcept { return client.rank() == kPrimary; }
+  static std::string text_of(const Client& client);  // "worker 1"
 
  private:
   static constexpr uint32_t kPrimary = UINT32_MAX;

@@ -11,6 +11,9 @@ namespace headrace::distributed {
 void Asker::tell(Reply reply, Load load) const {
   reply.set_number(number_);
   if (server_) tell_sent({*server_, incarnation_, number_, true});
+  if (server_ && verbosity_ >= Verbosity::kMessages)
+    report(verbosity_, Verbosity::kMessages, "server at {}: answers request {} of {}: {} bytes", *server_, number_,
+           Clients::text_of(*client_), load.block ? load.bytes : load.elements.size());
   if (!backup_) return client_->answer(incarnation_, std::move(reply), std::move(load));
   backup_->after([client = client_, incarnation = incarnation_, reply = std::move(reply), load = std::move(load)] {
     client->answer(incarnation, reply, load);
@@ -45,10 +48,11 @@ namespace {
 
 class Exchange final : public Stream {
  public:
-  Exchange(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve)
+  Exchange(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve, Verbosity verbosity)
       : clients_(clients),
         backup_(std::move(backup)),
         serve_(std::move(serve)),
+        verbosity_(verbosity),
         gate_(std::make_shared<Gate>(this)),
         connection_(std::make_shared<Connection>([this](const grpc::ByteBuffer* frame) { StartWrite(frame); })) {
     StartRead(&frame_);
@@ -63,7 +67,7 @@ class Exchange final : public Stream {
                    .request =
                        [&](Request&& request, Elements&& elements) {
                          const Asker asker(client_, incarnation_, request.number(),
-                                           Clients::is_primary(*client_) ? nullptr : backup_);
+                                           Clients::is_primary(*client_) ? nullptr : backup_, verbosity_);
                          asked.push_back({std::move(request), std::move(elements), asker, client_, connection_});
                        },
                    .reply = [](Reply&&, Elements&&) { fail(ErrorKind::kValue, "distributed: a worker has answered"); },
@@ -101,12 +105,16 @@ class Exchange final : public Stream {
     check(!client_, ErrorKind::kValue, "distributed: a stream began twice");
     client_ = clients_.enter(greeting, connection_);
     incarnation_ = greeting.caller().incarnation();
+    report(verbosity_, Verbosity::kNodes, "server: {} has connected", Clients::text_of(*client_));
   }
 
   void finish(const grpc::Status& status) {
     connection_->close();
     std::lock_guard guard(gate_->mutex);
     if (!std::exchange(gate_->open, nullptr)) return;
+    if (client_)
+      report(verbosity_, Verbosity::kNodes, "server: the connection of {} is over{}{}", Clients::text_of(*client_),
+             status.ok() ? "" : ": ", status.error_message());
     status_ = status;
     finish_if_due();
   }
@@ -119,6 +127,7 @@ class Exchange final : public Stream {
   Clients& clients_;
   const std::shared_ptr<Backup> backup_;
   const ServeAll serve_;
+  const Verbosity verbosity_;
   const std::shared_ptr<Gate> gate_;
   const std::shared_ptr<Connection> connection_;
   std::shared_ptr<Client> client_;  // whose stream it is
@@ -130,8 +139,8 @@ class Exchange final : public Stream {
 
 }  // namespace
 
-Stream* open_stream(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve) {
-  return new Exchange(clients, std::move(backup), std::move(serve));
+Stream* open_stream(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve, Verbosity verbosity) {
+  return new Exchange(clients, std::move(backup), std::move(serve), verbosity);
 }
 
 }  // namespace headrace::distributed

@@ -9,6 +9,7 @@
 
 #include "distributed/backup.h"
 #include "distributed/clients.h"
+#include "distributed/verbosity.h"
 
 namespace headrace::distributed {
 
@@ -17,9 +18,13 @@ namespace headrace::distributed {
 class Asker {
  public:
   // `backup`: what the answer tells of it has to know first; null: nothing.
-  Asker(std::shared_ptr<Client> client, uint64_t incarnation, uint64_t number,
-        std::shared_ptr<Backup> backup = nullptr) noexcept
-      : client_(std::move(client)), incarnation_(incarnation), number_(number), backup_(std::move(backup)) {}
+  Asker(std::shared_ptr<Client> client, uint64_t incarnation, uint64_t number, std::shared_ptr<Backup> backup = nullptr,
+        Verbosity verbosity = Verbosity::kQuiet) noexcept
+      : client_(std::move(client)),
+        incarnation_(incarnation),
+        number_(number),
+        backup_(std::move(backup)),
+        verbosity_(verbosity) {}
 
   void answer(const grpc::Status& status) const;
   void answer(Array value, Load load) const;
@@ -39,6 +44,7 @@ class Asker {
   uint64_t incarnation_;
   uint64_t number_;
   std::shared_ptr<Backup> backup_;
+  Verbosity verbosity_;
   const std::string* server_ = nullptr;
 };
 
@@ -58,6 +64,7 @@ using ServeAll = std::function<void(std::vector<Asked> asked, std::function<void
 
 using Stream = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 // Deletes itself when the stream is over. `clients` outlives it. `backup`: as an Asker has it.
-Stream* open_stream(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve);
+Stream* open_stream(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve,
+                    Verbosity verbosity = Verbosity::kQuiet);
 
 }  // namespace headrace::distributed

@@ -21,6 +21,12 @@ uint64_t microseconds() {
 
 }  // namespace
 
+// "server 1 at 10.0.0.1:4711"; nobody connects to a worker.
+std::string Gathering::text_of(const Seat& seat) {
+  const std::string& address = seat.node.address();
+  return fmt::format("{} {}{}{}", name_of(seat.node.role()), seat.rank, address.empty() ? "" : " at ", address);
+}
+
 size_t Gathering::count(const std::vector<Seat*>& seats) {
   return seats.size() - static_cast<size_t>(std::ranges::count(seats, nullptr));
 }
@@ -47,7 +53,10 @@ void Gathering::admit(Listener& stream, const Node& node) {
     Seat& seat = known->second;
     seat.node.set_heard(node.heard());
     if (!refusal_.empty()) return refuse(stream, refusal_);
-    if (!seat.is_gone) return welcome(seat, stream);
+    if (!seat.is_gone) {
+      report(job_.verbosity, Verbosity::kNodes, "scheduler: {} is connected again", text_of(seat));
+      return welcome(seat, stream);
+    }
     return refuse(stream, fmt::format("{} {} was given up: the scheduler had heard nothing from it for {} seconds",
                                       name_of(node.role()), seat.rank, time_away(seat).count() / 1e3));
   }
@@ -98,6 +107,7 @@ void Gathering::seat(Listener& stream, const Node& node) {
                                        .incarnation = last_incarnation_,
                                        .met = meetings_};
   *place = &seat;
+  report(job_.verbosity, Verbosity::kNodes, "scheduler: {} has come", text_of(seat));
   if (node.role() == WORKER && count(workers_) == 1 && !has_begun_) is_asynchronous_ = node.asynchronous();
   is_changed_ = true;
   if (has_begun_) join(seat);
@@ -155,6 +165,8 @@ void Gathering::begin() {
   for (const Seat* worker : workers_)
     if (worker) departures_.come(worker->rank, worker->incarnation);
   has_begun_ = is_changed_ = true;
+  report(job_.verbosity, Verbosity::kNodes, "scheduler: the job begins with {} workers and {} servers",
+         Gathering::count(workers_), count);
   for (auto& [token, one] : seats_)
     if (one.stream) say(*one.stream, cluster_for(one));
   tell_launcher();
@@ -231,6 +243,7 @@ void Gathering::tell_all(const Notice& notice) {
 }
 
 void Gathering::refuse(Listener& stream, const std::string& reason) {
+  report(job_.verbosity, Verbosity::kNodes, "scheduler: a node is refused: {}", reason);
   Notice notice;
   notice.set_refusal(reason);
   say(stream, std::move(notice));
@@ -254,6 +267,7 @@ void Gathering::leave(Listener& stream) {
     if (seat.stream != &stream) continue;
     seat.stream = nullptr;
     seat.away_since = Clock::now();
+    report(job_.verbosity, Verbosity::kNodes, "scheduler: the connection of {} is over", text_of(seat));
     if (!seat.is_gone && (is_over_ || seat.is_leaving)) give_up(seat);
   }
   settle();
@@ -272,6 +286,8 @@ void Gathering::expect_end(uint64_t token, grpc::ServerUnaryReactor* reactor) {
 
 void Gathering::give_up(Seat& seat) {
   seat.is_gone = is_changed_ = true;
+  report(job_.verbosity, Verbosity::kNodes, "scheduler: {} {}", text_of(seat),
+         seat.is_leaving || is_over_ ? "has ended" : "was lost");
   seats_of(seat.node.role())[seat.rank] = nullptr;
   if (!has_begun_ && seat.node.joins()) return forget_place(seat);
   if (has_begun_ && pass_on(seat)) return;

@@ -117,6 +117,7 @@ class Gathering {
 
   // --- these: mutex_ is locked ---
   std::vector<Seat*>& seats_of(NodeRole role) { return role == WORKER ? workers_ : servers_; }
+  static std::string text_of(const Seat& seat);
   static size_t count(const std::vector<Seat*>& seats);
   bool is_complete() const;
   void admit(Listener& stream, const Node& node);

@@ -9,9 +9,12 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "distributed/interfaces.h"
 
 namespace headrace::distributed {
 namespace {
+
+constexpr const char* kThisMachine = "127.0.0.1";
 
 constexpr int kMostNodes = 100'000;
 constexpr const char* kHowToStart =
@@ -111,6 +114,35 @@ void read_etcd(Job& job) {
         job.etcd_tls->certificate, job.etcd_tls->key);
 }
 
+// The address of this process, and that of the scheduler.
+void read_hosts(Job& job) {
+  if (number_of("DMLC_LOCAL", 0, 0, 1) == 1) {
+    job.host = job.own_host = kThisMachine;
+    return;
+  }
+  job.host = variable_of("DMLC_PS_ROOT_URI");
+  check(!job.host.empty(), ErrorKind::kValue,
+        "distributed: the environment variable DMLC_PS_ROOT_URI, the address of the scheduler, is missing; {}",
+        kHowToStart);
+  job.own_host = variable_of("DMLC_NODE_HOST");
+  const std::string interface = variable_of("DMLC_INTERFACE");
+  if (job.own_host.empty() && !interface.empty() && job.role != Role::kScheduler)
+    job.own_host = address_of_interface(interface);
+  if (job.own_host.empty() && is_loopback(job.host)) job.own_host = job.host;
+}
+
+// When silence is too long, and how often it is broken. In MXNet 0, the default of both, means never.
+void read_heartbeat(Job& job) {
+  constexpr int kMostSeconds = 86'400;
+  const int silence = number_of("PS_HEARTBEAT_TIMEOUT", 0, 0, kMostSeconds);
+  if (silence > 0) job.silence_ms = 1000 * silence;
+  job.ping_ms = 1000 * number_of("PS_HEARTBEAT_INTERVAL", 0, 0, kMostSeconds);
+  check(2 * int64_t{job.ping_ms} <= job.silence_ms, ErrorKind::kValue,
+        "distributed: PS_HEARTBEAT_INTERVAL is {} seconds, and after {} seconds of silence a process counts as lost; "
+        "half of these has to be left for an answer: set PS_HEARTBEAT_TIMEOUT to {} or more, or a shorter interval",
+        job.ping_ms / 1000, job.silence_ms / 1000, 2 * job.ping_ms / 1000);
+}
+
 // What a scheduler is told of the others, and of etcd.
 void read_company(Job& job) {
   job.schedulers = addresses_of("HEADRACE_SCHEDULERS");
@@ -176,10 +208,7 @@ Job job_of_environment() {
   Job job;
   job.role = role_of_process();
   if (job.role == Role::kNone) return job;
-  job.host = variable_of("DMLC_PS_ROOT_URI");
-  check(!job.host.empty(), ErrorKind::kValue,
-        "distributed: the environment variable DMLC_PS_ROOT_URI, the address of the scheduler, is missing; {}",
-        kHowToStart);
+  read_hosts(job);
   job.port = number_of("DMLC_PS_ROOT_PORT", {}, 1, 65535);
   job.replicas = number_of("HEADRACE_REPLICAS", 1, 1, 2);
   const std::string joins = variable_of("HEADRACE_JOIN");
@@ -197,11 +226,10 @@ Job job_of_environment() {
   }
   job.begins_anew = job.role == Role::kScheduler && !variable_of("HEADRACE_AWAITED").empty();
   if (job.begins_anew) job.awaited = number_of("HEADRACE_AWAITED", {}, 0, kMostNodes);
-  job.own_host = variable_of("DMLC_NODE_HOST", is_loopback(job.host) ? job.host : std::string());
   job.certificates = variable_of("HEADRACE_CERTIFICATES");
   job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;
-  job.silence_ms = 1000 * number_of("PS_HEARTBEAT_TIMEOUT", 20, 0, 86'400);
-  if (job.silence_ms == 0) job.silence_ms = 20'000;  // in MXNet 0 means never
+  read_heartbeat(job);
+  job.verbosity = static_cast<Verbosity>(std::min(number_of("PS_VERBOSE", 0, 0, INT_MAX), 2));
   job.retry_ms = 1000 * number_of("HEADRACE_RETRY_SECONDS", 60, 0, 86'400);
   constexpr int kMostMegabytes = 1 << 30;
   job.limits.message_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_MESSAGE_MB", 2047, 1, 4095)) << 20;

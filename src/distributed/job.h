@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "distributed/limits.h"
+#include "distributed/verbosity.h"
 #include "headrace/distributed.hpp"
 
 namespace headrace::distributed {
@@ -38,6 +39,7 @@ struct Job {
   std::string certificates;   // folder of ca.pem, cert.pem and key.pem; empty: what is said is not encrypted
   bool shares_memory = true;  // with processes on this machine that allow it
   int silence_ms = 20'000;    // after which a node that says nothing counts as lost
+  int ping_ms = 0;            // after which one that is quiet is asked for a sign of life; 0: a part of that
   int retry_ms = 60'000;      // for which a worker tries to reach a server again that does not answer
   Elastic elastic = {};
   bool begins_anew = false;  // these two of a scheduler: its launcher starts a synchronous job again for who would join
@@ -45,6 +47,7 @@ struct Job {
   bool joins = false;        // a worker, a job that runs already, maybe: it was told neither of workers nor of servers
   bool asynchronous = false;  // a worker: the store for which it comes
   Limits limits = {};
+  Verbosity verbosity = Verbosity::kQuiet;
   std::string name = {};                  // these: of a scheduler that is one of several; tells jobs apart in etcd
   std::vector<std::string> etcd = {};     // addresses of its machines; empty: the scheduler is alone
   std::optional<TlsFiles> etcd_tls = {};  // none: what is said to it is not encrypted

@@ -16,22 +16,8 @@ namespace {
 constexpr const char* kMethod = "/headrace.distributed.Server/Exchange";
 constexpr std::chrono::seconds kEndTime{2};  // within which the server closes the stream
 
-std::string request_text(const Request& request) {
-  const auto of_key = [](const char* what, const Place& place) {
-    return fmt::format("{} of key {}", what, kvstore::to_string(key_of(place.key())));
-  };
-  switch (request.what_case()) {
-    case Request::kInit:
-      return of_key("init", request.init().place());
-    case Request::kPush:
-      return of_key("push", request.push().place());
-    case Request::kPull:
-      return of_key("pull", request.pull().place());
-    case Request::kTransfer:
-      return "exchange";
-    default:
-      return "command";
-  }
+std::string text_of(const Identity& identity) {
+  return fmt::format("{} {}", identity.is_primary ? "server" : "worker", identity.rank);
 }
 
 }  // namespace
@@ -167,6 +153,8 @@ void Link::run() {
       lock.unlock();
       return end(*final);
     }
+    report(job_.verbosity, Verbosity::kNodes, "{}: the connection to the server at {} broke ({}); it is made again",
+           text_of(identity_), address_, status.ok() ? "it has closed the stream" : status.error_message());
     changed_.wait_for(lock, retries_.next_pause(), [&] { return is_ending_ || is_over_ || has_moved_; });
   }
 }
@@ -232,7 +220,7 @@ std::optional<grpc::Status> Link::hopeless(const grpc::Status& status) const {
   if (retries_.time_left() > Retries::Milliseconds(0)) return {};
   const std::string what = asked_.empty() ? "nothing was asked"
                                           : fmt::format("{} requests wait for an answer, the first is the {}",
-                                                        asked_.size(), request_text(asked_.begin()->second.request));
+                                                        asked_.size(), text_of(asked_.begin()->second.request));
   return grpc::Status(
       grpc::StatusCode::DEADLINE_EXCEEDED,
       fmt::format("it cannot be reached for {} seconds ({}); {}; check that the server runs, that this machine reaches "
@@ -249,6 +237,7 @@ void Link::greeted(Stream& stream) {
     is_open_ = true;
     retries_.opened();
     if (asked_.empty()) retries_.answered();
+    report(job_.verbosity, Verbosity::kNodes, "{}: connected to the server at {}", text_of(identity_), address_);
     changed_.notify_all();
   }
   stream.connection().flush();
@@ -270,6 +259,9 @@ void Link::ask(Request request, Load load, Hear hear) {
   }
   request.set_number(++last_number_);
   tell_sent({address_, identity_.incarnation, last_number_, false});
+  if (job_.verbosity >= Verbosity::kMessages)
+    report(job_.verbosity, Verbosity::kMessages, "{}: sends request {} to {}: {}, {} bytes", text_of(identity_),
+           last_number_, address_, text_of(request), load.block ? load.bytes : load.elements.size());
   const std::shared_ptr<Stream> stream = is_open_ ? stream_ : nullptr;
   if (stream) stream->connection().send(request, load);
   asked_.emplace(last_number_, Asked{std::move(request), std::move(load), std::move(hear)});
@@ -287,6 +279,9 @@ void Link::hear(const Stream& stream, Reply&& reply, Elements&& elements) {
   if (found.empty()) return;  // it came twice
   const timeline::Span span("hear answer");
   tell_received({address_, identity_.incarnation, reply.number(), true});
+  report(job_.verbosity, Verbosity::kMessages, "{}: hears the answer to request {} from {}: {} bytes{}{}",
+         text_of(identity_), reply.number(), address_, elements.size(), reply.error().empty() ? "" : ", ",
+         reply.error());
   lock.unlock();
   const grpc::Status status(static_cast<grpc::StatusCode>(reply.code()), reply.error());
   found.mapped().hear(status, std::move(reply), std::move(elements));

@@ -183,6 +183,9 @@ class Membership::Attending {
         lock.unlock();
         return end(why);
       }
+      report(job_.verbosity, Verbosity::kNodes,
+             "{}: the connection to the scheduler at {} broke ({}); it is made again", own_text(),
+             schedulers_[present_], status.ok() ? "the scheduler has closed it" : status.error_message());
       present_ = (present_ + 1) % schedulers_.size();
       if (++tried_ % schedulers_.size() != 0) continue;
       changed_.wait_for(lock, retries_.next_pause(), [&] { return is_closing_ || is_over_; });
@@ -320,6 +323,7 @@ class Membership::Attending {
         cluster_ = notice.cluster();
         workers_ = static_cast<int>(cluster_->workers());
         servers_.assign(cluster_->servers().begin(), cluster_->servers().end());
+        report_cluster();
         changed_.notify_all();
         return;
       }
@@ -328,6 +332,7 @@ class Membership::Attending {
         const Departed departed{told.role() == WORKER ? Role::kWorker : Role::kServer, static_cast<int>(told.rank()),
                                 told.lost(), told.incarnation()};
         if (departed.role == Role::kWorker && departed.is_lost && !is_open()) ++lost_workers_;  // Crowd says it there
+        report(job_.verbosity, Verbosity::kNodes, "{}: {}", own_text(), text_of(departed));
         observer_.departed(departed);
         return;
       }
@@ -336,6 +341,8 @@ class Membership::Attending {
         lost_workers_ = static_cast<int>(notice.crowd().lost());
         return;
       case Notice::kServing:
+        report(job_.verbosity, Verbosity::kNodes, "{}: server {} is at {}", own_text(), notice.serving().server(),
+               notice.serving().address());
         return observer_.serving(notice.serving());
       case Notice::kRefusal:
         return end(notice.refusal());
@@ -348,6 +355,20 @@ class Membership::Attending {
     }
   }
 
+  // "worker 1"; without the number as long as that is not known.
+  std::string own_text() const {
+    return cluster_ ? fmt::format("{} {}", role_name(job_.role), rank()) : role_name(job_.role);
+  }
+
+  void report_cluster() const {
+    if (job_.verbosity < Verbosity::kNodes) return;
+    std::vector<std::string> addresses;
+    for (const Serving& one : servers_) addresses.push_back(one.address());
+    report(job_.verbosity, Verbosity::kNodes,
+           "{}: it takes part in the job of the scheduler at {}: {} workers, servers at {}", own_text(),
+           schedulers_[present_], workers_.load(), fmt::join(addresses, ", "));
+  }
+
   // The first reason counts.
   void end(const std::string& why) {
     bool has_begun = false;
@@ -355,6 +376,8 @@ class Membership::Attending {
       std::lock_guard guard(mutex_);
       if (std::exchange(is_over_, true)) return;
       why_ = why;
+      report(job_.verbosity, Verbosity::kNodes, "{}: its part in the job is over{}{}", own_text(),
+             why.empty() ? "" : ": ", why);
       has_begun = cluster_.has_value();
       changed_.notify_all();
     }

@@ -49,6 +49,29 @@ kvstore::Key key_of(const Key& message) {
   return message.text();
 }
 
+std::string text_of(const Request& request) {
+  const auto of_key = [](const char* what, const Place& place) {
+    if (place.key().kind_case() == Key::KIND_NOT_SET) return fmt::format("{} without a key", what);
+    return fmt::format("{} of key {}", what, kvstore::to_string(key_of(place.key())));
+  };
+  switch (request.what_case()) {
+    case Request::kInit:
+      return of_key("init", request.init().place());
+    case Request::kPush:
+      return of_key("push", request.push().place());
+    case Request::kPull:
+      return of_key("pull", request.pull().place());
+    case Request::kTransfer:
+      return "exchange";
+    case Request::kOutcome:
+      return "outcome of a push";
+    case Request::kRepeated:
+      return "request that the primary repeats";
+    default:
+      return "command";
+  }
+}
+
 void set_type(const Shape& shape, DType dtype, Array& message) {
   message.set_dtype(static_cast<uint32_t>(dtype));
   for (const int64_t extent : shape) message.add_shape(extent);

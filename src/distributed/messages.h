@@ -12,6 +12,8 @@ namespace headrace::distributed {
 void set_key(const kvstore::Key& key, Key& message);
 // Raises ValueError when there is none.
 kvstore::Key key_of(const Key& message);
+// "push of key 'w'", for texts; also of what no worker sends.
+std::string text_of(const Request& request);
 
 void set_type(const Shape& shape, DType dtype, Array& message);
 // Raise ValueError for shapes and dtypes that no array has.

@@ -1,6 +1,7 @@
 #include "distributed/remote_store.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -25,8 +26,13 @@ namespace {
 // Elements from which on an array lies on all servers.
 int64_t split_bound() {
   const char* const text = std::getenv("MXNET_KVSTORE_BIGARRAY_BOUND");
-  const int64_t bound = text ? std::atoll(text) : 0;
-  return bound > 0 ? bound : 1'000'000;
+  if (!text || !*text) return 1'000'000;
+  const char* const end = text + std::strlen(text);
+  int64_t bound = 0;
+  const auto [read, error] = std::from_chars(text, end, bound);
+  check(error == std::errc() && read == end && bound >= 0, ErrorKind::kValue,
+        "kvstore init: MXNET_KVSTORE_BIGARRAY_BOUND is a number of elements from 0 on, got '{}'", text);
+  return bound;
 }
 
 Shape shard_shape(const NDArray& whole, size_t shards, const Shard& shard) {

@@ -12,6 +12,7 @@
 #include "distributed/history.h"
 #include "distributed/inbox.h"
 #include "distributed/membership.h"
+#include "distributed/messages.h"
 #include "distributed/protocol.grpc.pb.h"
 #include "distributed/relay.h"
 #include "distributed/served_store.h"
@@ -57,20 +58,17 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   }
 
   Stream* Exchange(grpc::CallbackServerContext*) override {
-    return open_stream(clients_, backup_, [this](std::vector<Asked> asked, std::function<void()> next) {
+    auto serve_all = [this](std::vector<Asked> asked, std::function<void()> next) {
       inbox_->offer(
           [this, asked = std::move(asked), next = std::move(next)]() mutable {
-            for (Asked& one : asked) {
-              const timeline::Span span(service_name(one.request));
-              one.asker.arrive(address_);
-              Clients::is_primary(*one.client) ? follow(one) : serve(one);
-            }
+            for (Asked& one : asked) take(one);
             asked.clear();
             if (backup_ && backup_->is_full()) return backup_->after(next);
             next();
           },
           [this](const Inbox::Job& job) { program_.run(job); });
-    });
+    };
+    return open_stream(clients_, backup_, std::move(serve_all), job_.verbosity);
   }
 
   void run() {
@@ -95,6 +93,15 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   }
 
  private:
+  void take(Asked& asked) {
+    const timeline::Span span(service_name(asked.request));
+    asked.asker.arrive(address_);
+    if (job_.verbosity >= Verbosity::kMessages)
+      report(job_.verbosity, Verbosity::kMessages, "server at {}: takes request {} of {}: {}, {} bytes", address_,
+             asked.asker.number(), Clients::text_of(*asked.client), text_of(asked.request), asked.elements.size());
+    Clients::is_primary(*asked.client) ? follow(asked) : serve(asked);
+  }
+
   // What others call this machine.
   std::string own_name() const {
     if (!job_.own_host.empty()) return job_.own_host;

@@ -12,6 +12,7 @@
 #include "engine/runtime.h"
 #include "headrace/communicator.hpp"
 #include "kvstore/collective_communicator.h"
+#include "kvstore/mxnet_variables.h"
 #include "kvstore/sharing.h"
 
 namespace headrace::kvstore {
@@ -173,7 +174,9 @@ StorePtr create(std::string_view name, const Options& options) {
   const Kind kind = find_kind(name);
   check(options.staleness < 0 || is_capable(name, Capability::kAsynchronous), ErrorKind::kValue,
         "kvstore create: staleness is an option of asynchronous stores such as 'dist_async', got it for '{}'", name);
-  return kind.make(kind.name, options);
+  StorePtr store = kind.make(kind.name, options);
+  warn_of_unheeded();
+  return store;
 }
 
 bool is_capable(std::string_view name, Capability capability) {

@@ -93,7 +93,8 @@ class ClusterTest : public testing::Test {
             .shares_memory = shares_memory_,
             .elastic = elastic_,
             .asynchronous = asynchronous,
-            .limits = limits_};
+            .limits = limits_,
+            .verbosity = verbosity_};
     const int port = to_scheduler_(job.port);
     joining_ = job;
     joining_.role = Role::kWorker;
@@ -138,6 +139,7 @@ class ClusterTest : public testing::Test {
   Descent program_;
   bool shares_memory_ = true;
   Limits limits_;
+  Verbosity verbosity_ = Verbosity::kQuiet;
   int replicas_ = 1;
   Elastic elastic_;
   Job joining_;  // of a worker that joins the job that runs

@@ -28,6 +28,16 @@ class LargeArraysTest : public ClusterTest, public testing::WithParamInterface<b
 INSTANTIATE_TEST_SUITE_P(, LargeArraysTest, testing::Values(true, false),
                          [](const auto& info) { return info.param ? "InMemory" : "InMessages"; });
 
+TEST_F(ClusterTest, ABoundOfLargeArraysThatIsNoNumberIsRefused) {
+  setenv("MXNET_KVSTORE_BIGARRAY_BOUND", "many", 1);
+  run(1, 1, false, [](kvstore::KVStore& store) {
+    EXPECT_THAT(
+        [&] { store.init("w", filled({4}, 0)); },
+        testing::ThrowsMessage<Error>(HasSubstr("MXNET_KVSTORE_BIGARRAY_BOUND is a number of elements from 0")));
+  });
+  unsetenv("MXNET_KVSTORE_BIGARRAY_BOUND");
+}
+
 TEST_F(ClusterTest, WorkersSumWhatTheyPush) {
   run(3, 2, false, [](kvstore::KVStore& store) {
     store.init("w", filled({2, 3}, store.rank()));  // that of rank 0 counts

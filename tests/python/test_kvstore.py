@@ -2,6 +2,8 @@
 
 import gc
 import json
+import os
+import pathlib
 import subprocess
 import sys
 
@@ -9,7 +11,7 @@ import numpy as onp
 import pytest
 
 import headrace as mx
-from headrace import autograd, kv, nd, np, npx, plan, sim
+from headrace import _core, autograd, kv, nd, np, npx, plan, sim
 from headrace.base import MXNetError
 
 CPUS = [mx.cpu(i) for i in range(4)]
@@ -565,6 +567,25 @@ def test_random_programs_give_the_bits_of_the_serial_engine(seed, monkeypatch):
 
     threaded = run(HEADRACE_ENGINE="threaded", HEADRACE_WORKERS="4")
     assert threaded == run(HEADRACE_ENGINE="serial")
+
+
+def test_variables_that_change_nothing_are_named_once():
+    code = "from headrace import kv; kv.create('local'); kv.create('device'); kv.create('local')"
+    told = {"MXNET_KVSTORE_USETREE": "1", "MXNET_KVSTORE_TREE_BACKTRACK": "0"}
+    for job in ({}, {"DMLC_ROLE": "worker", "DMLC_WORKER_ID": "1"}):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("DMLC_")}
+        command = [sys.executable, "-c", code]
+        ended = subprocess.run(command, capture_output=True, text=True, env={**environment, **told, **job})
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stderr.count("MXNET_KVSTORE_USETREE=1 changes nothing") == (0 if job else 1)
+        assert "BACKTRACK" not in ended.stderr
+
+
+def test_variables_that_change_nothing_are_on_the_page():
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "distributed.md"
+    text = page.read_text(encoding="utf-8")
+    for name in _core.kvstore.unheeded_variables():
+        assert f"| `{name}`" in text or f", `{name}`" in text, name
 
 
 def test_values_of_one_list_of_devices_are_summed_in_one_order(store):

@@ -200,6 +200,7 @@ def test_a_range_may_be_left_out():
 
 def test_the_line_to_join_is_one_for_a_shell():
     address = {"DMLC_PS_ROOT_URI": "10.0.0.1", "DMLC_PS_ROOT_PORT": "91"}
-    line = line_to_join({**address, "HEADRACE_CERTIFICATES": "/a b"}, ["python", "x.py", "a b"])
+    line = line_to_join({**address, "HEADRACE_CERTIFICATES": "/a b"}, ["python", "x.py", "a b"], {})
     assert line == "python -m headrace.launch --join 10.0.0.1:91 -n 1 --certificates '/a b' python x.py 'a b'"
-    assert "--plain" in line_to_join(address, ["true"])
+    assert "--plain" in line_to_join(address, ["true"], {})
+    assert line_to_join(address, ["true"], {"KIND": "a b"}).endswith(" --plain '--env=KIND=a b' true")

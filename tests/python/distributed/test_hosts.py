@@ -37,6 +37,16 @@ def test_processes_are_placed_on_the_machines_in_turn(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["hosts", "log"]  # no certificates
 
 
+def test_variables_and_ports_that_are_asked_for_go_along(tmp_path):
+    look = "import os; print(os.environ.get('KIND'), os.environ.get('MINE'), os.environ.get('OTHER'))"
+    options = ["--env", "MINE=a 'b'", "--env-worker", "KIND:c", "--env-server", "OTHER:d"]
+    hosts = "me@localhost:22\nme@127.0.0.1\n"
+    status, out, err = run(tmp_path, hosts, *options, sys.executable, "-c", look)
+    assert status == 0, out + err
+    assert set((tmp_path / "log").read_text().split()) == {"ssh://me@localhost:22", "me@127.0.0.1"}
+    assert sorted(out.splitlines()) == [f"[worker {rank}] c a 'b' None" for rank in range(3)]
+
+
 def test_a_worker_that_is_killed_is_named(tmp_path):
     status, out, err = run(tmp_path, "localhost\n", *program("exchange", "kill"))
     assert len([line for line in out.splitlines() if "seen:" in line]) == 2, out + err

@@ -16,7 +16,10 @@ import pytest
 
 from headrace import timeline
 from headrace._certificates import make_certificates
+from headrace._job_variables import asked_for, environment_of
+from headrace._launch_options import options_of
 from headrace._ports import free_ports
+from headrace._processes import command_there
 from headrace.launch import main
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
@@ -389,9 +392,40 @@ def test_without_openssl_there_is_a_way_out(monkeypatch, tmp_path):
 def test_a_job_takes_the_arguments_of_launchers_of_mxnet():
     look = "import os; print(os.environ['KIND'], os.environ['DMLC_NUM_SERVER'], os.environ['DMLC_ROLE'])"
     command = [sys.executable, "-m", "headrace.launch", "-n", "1", "-s", "2", "--launcher", "local"]
-    command += ["--env-server", "KIND:of servers", "--env-worker", "KIND:a:b", sys.executable, "-c", look]
-    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    command += ["--env-server", "KIND:of servers", "--env-worker", "KIND:a:b", "--env", "KIND=of all"]
+    job = subprocess.run(
+        [*command, sys.executable, "-c", look], capture_output=True, text=True, timeout=SECONDS
+    )
     assert job.returncode == 0 and lines_of(job) == ["[worker 0] a:b 2 worker"], job.stdout + job.stderr
+
+
+def test_the_launcher_of_mxnet_starts_as_many_servers_as_workers():
+    def servers_of(*arguments):
+        return options_of([*arguments, "true"], "").num_servers
+
+    assert servers_of("-n", "3", "--launcher", "local") == 3
+    assert servers_of("-n", "3", "--launcher", "local", "-s", "2") == 2
+    assert servers_of("-n", "3") == 1
+
+
+def test_all_processes_have_the_variables_that_are_asked_for(monkeypatch):
+    monkeypatch.setenv("MINE", "as it is here")
+    roles = ["--env-server", "KIND:of servers", "--env-worker", "KIND:of workers"]
+    options = options_of(["--env", "MINE", "--env", "KIND=a=b", "--env", "EMPTY=", *roles, "true"], "")
+    for role, kind in (("scheduler", "a=b"), ("server", "of servers"), ("worker", "of workers")):
+        environment = environment_of(options, role, {"DMLC_ROLE": role})
+        asked = {"MINE": "as it is here", "KIND": kind, "EMPTY": "", "DMLC_ROLE": role}
+        assert {name: environment[name] for name in asked} == asked
+        given, _ = command_there(role, 0, ["true"], environment, asked_for(options, role))
+        assert {name: given.get(name) for name in asked} == asked  # on other machines, too
+    without, _ = command_there("worker", 0, ["true"], environment, {})
+    assert "KIND" not in without
+
+
+def test_what_the_launcher_says_itself_is_not_asked_for():
+    for name in ("DMLC_NUM_WORKER", "DMLC_WORKER_ID", "DMLC_ROLE", "HEADRACE_CERTIFICATES"):
+        with pytest.raises(SystemExit, match=f"{name} is asked for by --env, but that is what the launcher"):
+            main(["-n", "1", "--env", f"{name}=1", sys.executable, "-c", "pass"])
 
 
 @pytest.mark.parametrize(("restart", "status"), [("2", 0), ("1", 7)])
@@ -482,18 +516,28 @@ class TestErrors:
         ended = start_alone(self.create, **{**self.job, **changed})
         assert ended.returncode == 1 and message in ended.stderr, ended.stderr
 
-    def test_of_commands(self):
-        launcher = [sys.executable, "-m", "headrace.launch"]
+    def test_of_commands(self, capsys):
         for arguments, message in (
             ([], "name a program to run"),
             (["-n", "0", "true"], "0 is less than 1"),
-            (["/nowhere/program"], "/nowhere/program cannot be started"),
             (["--launcher", "ssh", "true"], "--launcher ssh needs --hosts FILE"),
             (["--launcher", "sge", "true"], "--launcher sge is not there; use --hosts FILE"),
             (["--env-worker", "A=1", "true"], "'A=1' is no NAME:VALUE"),
+            (["--env-worker", "A=1:2", "true"], "'A=1:2' is no NAME:VALUE"),
+            (["--env", "A:1", "true"], "'A:1' is no NAME or NAME=VALUE"),
+            (["--env", "NOT_SET_HERE", "true"], "NOT_SET_HERE has no value here"),
+            (["--mpi", "--env-worker", "A:1", "true"], "use --env, of all processes"),
+            (["--p3", "true"], "--p3 is not there: every store sends first"),
+            (["--sync-dst-dir", "/tmp/job", "true"], "no files are copied to other machines"),
+            (["--env", "DMLC_LOCAL=1", "--ray", "auto", "true"], "DMLC_LOCAL=1 says that all processes"),
+            (["--env", "DMLC_LOCAL=1", "--join", "10.0.0.1:9", "true"], "DMLC_LOCAL=1 says that all"),
         ):
-            ended = subprocess.run(launcher + arguments, capture_output=True, text=True, timeout=SECONDS)
-            assert ended.returncode != 0 and message in ended.stderr
+            with pytest.raises(SystemExit) as ended:
+                main(arguments)
+            assert ended.value.code == 2 and message in capsys.readouterr().err
+        command = [sys.executable, "-m", "headrace.launch", "/nowhere/program"]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        assert ended.returncode == 1 and "/nowhere/program cannot be started" in ended.stderr
         ended = subprocess.run([sys.executable, "-m", "headrace.kvstore"], capture_output=True, text=True)
         assert ended.returncode == 2 and "DMLC_ROLE" in ended.stderr
 

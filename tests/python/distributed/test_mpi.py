@@ -44,6 +44,15 @@ def test_the_kind_is_known():
 
 
 @needs_mpi
+def test_ranks_have_the_variables_that_are_asked_for():
+    command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", "--env", "KIND=a b"]
+    command += [sys.executable, "-c", "import os; print(os.environ['KIND'])"]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert sorted(lines_of(job)) == ["[worker 0] a b", "[worker 1] a b"]
+
+
+@needs_mpi
 @pytest.mark.parametrize("own", ["", "70000"])
 def test_chunks_of_sums_need_no_consent_over_tcp(own):
     name = "OMPI_MCA_btl_tcp_eager_limit"

@@ -54,15 +54,16 @@ def wait_for_ends(lines):
 def test_processes_are_placed_on_the_nodes_in_turn(cluster, tmp_path, monkeypatch):
     code = "import os; from headrace import kv; store = kv.create('dist_sync'); store.barrier()\n"
     code += "print(store.rank, store.num_workers, os.environ['PLACE'], os.getcwd(), os.environ['MXNET_MINE'],"
-    code += " os.environ.get('OMP_NUM_THREADS'))"
+    code += " os.environ.get('OMP_NUM_THREADS'), os.environ['KIND'])"
     monkeypatch.setenv("MXNET_MINE", "goes along")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    status, out, err = run(cluster, tmp_path, sys.executable, "-c", code)
+    options = ["--env", "KIND=asked for"]
+    status, out, err = run(cluster, tmp_path, sys.executable, "-c", code, options=options)
     assert status == 0, out + err
     lines = sorted(out.splitlines())
     places = [line.split()[4] for line in lines]
     for rank, (line, place) in enumerate(zip(lines, places)):
-        assert line == f"[worker {rank}] {rank} 3 {place} {tmp_path} goes along None"
+        assert line == f"[worker {rank}] {rank} 3 {place} {tmp_path} goes along None asked for"
     assert sorted(places) in (["head", "head", "other"], ["head", "other", "other"])
     assert not list(tmp_path.iterdir())  # the certificates were removed
 

@@ -63,12 +63,13 @@ def test_a_worker_that_fails_ends_the_job_with_its_status(allocation, what, stat
 
 
 def test_a_job_is_started_again(allocation):
-    code = "import os, sys; print('life', os.environ['HEADRACE_RESTARTS'])\n"
+    code = "import os, sys; print('life', os.environ['HEADRACE_RESTARTS'], os.environ['KIND'])\n"
     code += "from headrace import kv; kv.create('dist_sync').barrier()\n"
     code += "sys.exit(4 if os.environ['HEADRACE_RESTARTS'] == '0' else 0)"
-    status, out, err = run(allocation, sys.executable, "-c", code, options=["--restart", "1"])
+    options = ["--restart", "1", "--env", "KIND=asked for"]
+    status, out, err = run(allocation, sys.executable, "-c", code, options=options)
     assert status == 0 and "starting the job again, 1 of 1" in err, out + err
-    assert out.count("life 0") == out.count("life 1") == 3, out
+    assert out.count("life 0 asked for") == out.count("life 1 asked for") == 3, out
 
 
 def test_another_server_takes_the_place_of_one_that_is_lost(allocation, tmp_path):

@@ -121,6 +121,9 @@ class TestWhoUpdates:
         monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "0")
         assert not self.on_store()
         assert self.on_store(update_on_kvstore=True)
+        monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", "false")
+        with pytest.raises(ValueError, match="MXNET_UPDATE_ON_KVSTORE is 0 or 1, got 'false'"):
+            self.on_store()
 
     def test_large_arrays_in_the_local_store(self, monkeypatch):
         monkeypatch.setattr(_exchange, "_LARGE_ARRAY", 3)

@@ -1,0 +1,13 @@
+// Network interfaces of this machine.
+#pragma once
+
+#include <string>
+
+namespace headrace::distributed {
+
+// The address at which others reach this machine by a network interface: its first one of IPv4, or else of IPv6 that is
+// not for one link alone. Raises ValueError for an interface that is not there or has no such address, naming those
+// that have one.
+std::string address_of_interface(const std::string& name);
+
+}  // namespace headrace::distributed
