@@ -4,10 +4,12 @@ import json
 import pickle
 import warnings
 
+from .. import _core
 from .. import optimizer as _optimizer
 from ..base import ArrayTypeError, MXNetError
-from .commands import GET_SETTINGS, SET_OPTIMIZER
+from .commands import GET_SETTINGS, PROFILE, SET_OPTIMIZER
 from .kvstore import keyed
+from .profiling import request_for
 from .saving import SavingStore, kind_of
 
 __all__ = ["RemoteKVStore"]
@@ -120,6 +122,18 @@ class RemoteKVStore(SavingStore):
     def _send_command_to_servers(self, head, body):
         """Has every server call what `serve` was given with the number `head` and the text `body`."""
         self._store.send_command(int(head), body if isinstance(body, bytes) else str(body).encode())
+
+    def _profile_servers(self, function, *arguments):
+        """Has each server call a function of `headrace.profiler` after what was stated here so far, where this
+        is worker 0.
+        """
+        if self.rank != 0:
+            return
+        try:
+            _core.wait_all()
+        finally:
+            bodies = [request_for(server, function, arguments) for server in range(self._store.servers)]
+            self._store.ask_servers(PROFILE, bodies)
 
 
 def settings_of(optimizer):

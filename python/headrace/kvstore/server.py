@@ -6,9 +6,10 @@ import sys
 
 from .. import _core
 from ..base import MXNetError
-from .commands import GET_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS
+from .commands import GET_STATES, PROFILE, SET_OPTIMIZER, SET_STATES, SETTINGS
 from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
+from .profiling import carry_out
 from .remote import use_settings
 from .states import set_states
 from .unpickling import unpickled
@@ -51,6 +52,8 @@ class KVStoreServer:
             return self._stores[number][1].updater.get_states(dump_optimizer=True)
         elif head == SET_STATES:
             set_states(self._stores[number][1].updater, body)
+        elif head == PROFILE:
+            carry_out(body)
         else:
             print(f"server: unknown command ({head}, {body.decode(errors='replace')})", file=sys.stderr)
         return None
