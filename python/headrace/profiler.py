@@ -5,10 +5,10 @@
 ``dumps()`` gives a table. ``Domain``, ``Task``, ``Frame``, ``Event``, ``Counter``, ``Marker`` and ``scope``
 mark what the program does itself.
 
-With ``profile_process='server'`` the servers of a job record themselves: worker 0 tells them to, and what other
-workers say changes nothing, so that all may run the same lines. Each server writes a file of its own, in its
-working directory where the name is a relative one: ``'run.json'`` becomes ``rank0_run.json``, ``rank1_run.json``
-and so on, by the number of the server.
+With ``profile_process='server'`` the servers of a job record themselves: worker 0 tells them to, and what
+other workers say changes nothing, so that all may run the same lines. Each server writes a file of its own,
+in its working directory where the name is a relative one: ``'run.json'`` becomes ``rank0_run.json``,
+``rank1_run.json`` and so on, by the number of the server.
 """
 
 import warnings
@@ -46,7 +46,7 @@ profiler_kvstore_handle = None
 
 
 def set_kvstore_handle(handle):
-    """The store whose servers ``profile_process='server'`` is about. `kvstore.create` sets each that has some.
+    """The store whose servers ``profile_process='server'`` means; `kvstore.create` sets each that has some.
 
     Examples
     --------
@@ -89,9 +89,9 @@ def _tell_servers(function, *arguments):
     if not hasattr(store, "_profile_servers"):
         lack = "there is no store with" if store is None else f"the store {store.type!r} has no"
         raise MXNetError(
-            f"profiler.{function}: {lack} servers to profile; create a store on servers, such as 'dist_sync', "
-            "before that, in a worker of a job (`python -m headrace.launch -n 2 -s 1 python PROGRAM.py`); "
-            "profile_process='worker' is about this process"
+            f"profiler.{function}: {lack} servers to profile; create a store on servers, such as "
+            "'dist_sync', before that, in a worker of a job (`python -m headrace.launch -n 2 -s 1 python "
+            "PROGRAM.py`); profile_process='worker' is about this process"
         )
     store._profile_servers(function, *arguments)
 

@@ -1,7 +1,6 @@
 """RemoteKVStore: a store of several workers whose arrays lie on servers."""
 
 import json
-import pickle
 import warnings
 
 from .. import _core
@@ -11,6 +10,7 @@ from .commands import GET_SETTINGS, PROFILE, SET_OPTIMIZER
 from .kvstore import keyed
 from .profiling import request_for
 from .saving import SavingStore, kind_of
+from .sent_optimizers import packed
 
 __all__ = ["RemoteKVStore"]
 
@@ -50,7 +50,7 @@ class RemoteKVStore(SavingStore):
             )
         if any(klass.__name__ in _LOOK_AT_WHOLE_ARRAYS for klass in type(optimizer).__mro__):
             self._store.keep_whole()
-        self._store.send_command(SET_OPTIMIZER, pickle.dumps(optimizer))
+        self._store.send_command(SET_OPTIMIZER, packed(optimizer))
         self._optimizer = optimizer
         if self._store.has_joined:
             self._take_settings()

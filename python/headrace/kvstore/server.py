@@ -11,8 +11,8 @@ from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
 from .profiling import carry_out
 from .remote import use_settings
+from .sent_optimizers import unpacked
 from .states import set_states
-from .unpickling import unpickled
 
 __all__ = ["KVStoreServer", "serve", "serve_if_asked"]
 
@@ -36,7 +36,7 @@ class KVStoreServer:
     def __init__(self, kvstore=None):
         self.kvstore = kvstore
         self.handle = None
-        self._stores = {}  # by number: (pickled optimizer, KVStore)
+        self._stores = {}  # by number: (optimizer as it came, KVStore)
 
     def run(self):
         """Serves until no worker is left. MXNetError: the job cannot begin, or has lost its scheduler."""
@@ -74,14 +74,14 @@ class KVStoreServer:
         if number in self._stores:
             if self._stores[number][0] == body:
                 return
-            first, second = (unpickled(one) for one in (self._stores[number][0], body))
+            first, second = (unpacked(one) for one in (self._stores[number][0], body))
             raise MXNetError(
                 "kvstore set_optimizer: another optimizer was given before, here or by another worker, and "
                 "its states would be lost; all workers give one optimizer, once; first came "
                 f"{_described(first, second)}, then {_described(second, first)}"
             )
         store = KVStore(_Served(set_updater))
-        store.set_optimizer(unpickled(body))
+        store.set_optimizer(unpacked(body))
         self._stores[number] = body, store
 
 
