@@ -124,8 +124,8 @@ class RemoteKVStore(SavingStore):
         self._store.send_command(int(head), body if isinstance(body, bytes) else str(body).encode())
 
     def _profile_servers(self, function, *arguments):
-        """Where this is worker 0: has each server call a function of `headrace.profiler`, after what was stated
-        here so far.
+        """Has each server call a function of `headrace.profiler`, after what was stated here so far; where
+        this is not worker 0, nothing.
         """
         if self.rank != 0:
             return

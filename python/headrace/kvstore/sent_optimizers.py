@@ -106,9 +106,9 @@ def _class_of(module, name):
         klass = _registered(name, module)
     if klass is None:
         raise MXNetError(
-            f"kvstore set_optimizer: this server knows no optimizer {name} of {module}; servers know those "
-            "of Headrace and, in a job with certificates (`python -m headrace.launch` without --plain), those "
-            "that a module registers which they can import"
+            f"kvstore set_optimizer: this server knows no optimizer {name} of {module}; servers know "
+            "those of Headrace and, in a job with certificates (`python -m headrace.launch` without "
+            "--plain), those that a module registers which they can import"
         )
     return klass
 
