@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import lr_scheduler
 from ..base import MXNetError
-from ..optimizer import Optimizer
+from ..optimizer.base import Optimizer
 from .unpickling import unpickled
 
 __all__ = ["packed", "unpacked"]
