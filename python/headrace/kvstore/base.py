@@ -2,7 +2,7 @@
 
 import inspect
 
-from .. import _core, distributed, profiler
+from .. import _core, distributed
 from ..base import ArrayTypeError, ArrayValueError
 from .abstract import KVStoreBase, TestStore
 from .kvstore import KVStore
@@ -85,11 +85,7 @@ def create(name="local", strategy=None, topology=None, staleness=None):
         raise ArrayValueError(f"kvstore create: staleness is a number from 0 on, got {staleness!r}")
     options = strategy or "", topology or "", -1 if staleness is None else staleness
     store = _ask_library(name, lambda: _core.kvstore.create(name, *options))
-    if not store.has_servers:
-        return KVStore(store)
-    made = RemoteKVStore(store)
-    profiler.set_kvstore_handle(made)
-    return made
+    return RemoteKVStore(store) if store.has_servers else KVStore(store)
 
 
 def is_capable(store, capability):

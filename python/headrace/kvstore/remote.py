@@ -3,7 +3,7 @@
 import json
 import warnings
 
-from .. import _core
+from .. import _core, profiler
 from .. import optimizer as _optimizer
 from ..base import ArrayTypeError, MXNetError
 from .commands import GET_SETTINGS, PROFILE, SET_OPTIMIZER
@@ -35,6 +35,7 @@ class RemoteKVStore(SavingStore):
     def __init__(self, store):
         super().__init__(store)
         self._settings = None  # that the servers have
+        profiler.set_kvstore_handle(self)
 
     def set_optimizer(self, optimizer):
         """Makes the servers update what is stored by `optimizer`, which every worker gives alike.
