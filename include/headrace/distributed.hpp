@@ -83,9 +83,10 @@ Role role_of_process();
 class ServerProgram {
  public:
   virtual ~ServerProgram() = default;
-  // A worker's KVStore::send_command(), the first time that one sends this; heads below 0 are settings of the
-  // optimizer. `store` is the part of the worker's store that this server holds, number `number` of the program. What
-  // it raises is raised in the worker. Those of KVStore::ask_servers() are carried out each time, and answered.
+  // A worker's KVStore::send_command(), the first time that one sends this; heads below 0 are Headrace's own, such as
+  // settings of the optimizer. `store` is the part of the worker's store that this server holds, number `number` of the
+  // program. What it raises is raised in the worker. Those of KVStore::ask_servers() are carried out each time, and
+  // answered.
   virtual std::string command(int number, kvstore::KVStore& store, int head, const std::string& body) = 0;
   // What the updater of a store keeps for a key beside what is stored. Where the job has replicas it goes to another
   // server after each push, which begins to update with it when this one is lost; `rest` is any text.

@@ -4,6 +4,11 @@
 ``dump()`` write a timeline, of which ``python -m headrace.timeline run.json -o run.html`` makes a page;
 ``dumps()`` gives a table. ``Domain``, ``Task``, ``Frame``, ``Event``, ``Counter``, ``Marker`` and ``scope``
 mark what the program does itself.
+
+With ``profile_process='server'`` the servers of a job record themselves: worker 0 tells them to, and what
+other workers say changes nothing, so that all may run the same lines. Each server writes a file of its own,
+in its working directory where the name is a relative one: ``'run.json'`` becomes ``rank0_run.json``,
+``rank1_run.json`` and so on, by the number of the server.
 """
 
 import warnings
@@ -41,11 +46,16 @@ profiler_kvstore_handle = None
 
 
 def set_kvstore_handle(handle):
-    """The store whose servers ``profile_process='server'`` is about.
+    """The store whose servers ``profile_process='server'`` means; `kvstore.create` sets each that has some.
 
     Examples
     --------
     >>> mx.profiler.set_kvstore_handle(mx.kvstore.create("local"))
+    >>> mx.profiler.set_state("run", profile_process="server")
+    Traceback (most recent call last):
+        ...
+    headrace.base.MXNetError: profiler.set_state: the store 'local' has no servers to profile; ...
+    >>> mx.profiler.set_kvstore_handle(None)
     """
     global profiler_kvstore_handle
     profiler_kvstore_handle = handle
@@ -65,17 +75,25 @@ def _seconds(name, value):
         raise MXNetError(f"profiler.set_config: {name} must be a number of seconds, got {value!r}") from None
 
 
-def _check_process(function, process):
+def _is_of_servers(function, process):
     if process not in ("worker", "server"):
         raise ArrayValueError(
             f"profiler.{function}: profile_process must be 'worker' or 'server', got {process!r}"
         )
-    if process == "server":
+    return process == "server"
+
+
+def _tell_servers(function, *arguments):
+    """Has the servers call a function of this module."""
+    store = profiler_kvstore_handle
+    if not hasattr(store, "_profile_servers"):
+        lack = "there is no store with" if store is None else f"the store {store.type!r} has no"
         raise MXNetError(
-            f"profiler.{function}: there is no server process to profile from here: stores of one process "
-            "run inside it, and profile_process='worker' shows them; servers of a job are on the timeline of "
-            "all its processes, which `python -m headrace.launch --timeline FILE` writes"
+            f"profiler.{function}: {lack} servers to profile; create a store on servers, such as "
+            "'dist_sync', before that, in a worker of a job (`python -m headrace.launch -n 2 -s 1 python "
+            "PROGRAM.py`); profile_process='worker' is about this process"
         )
+    store._profile_servers(function, *arguments)
 
 
 # Keyword of set_config: its default and how its value is read.
@@ -89,7 +107,7 @@ _OPTIONS = {
     "continuous_dump": (False, _boolean),
     "dump_period": (1.0, _seconds),
     "aggregate_stats": (False, _boolean),
-    "profile_process": ("worker", lambda name, value: _check_process("set_config", value)),
+    "profile_process": ("worker", lambda name, value: _is_of_servers("set_config", value)),
 }
 
 
@@ -117,12 +135,12 @@ def set_config(**kwargs):
     aggregate_stats : bool
         Accepted: ``dumps`` has its table in any case.
     profile_process : str
-        ``'worker'``.
+        ``'worker'``: this process, the default. ``'server'``: the servers of its job, and this one as before.
 
     Raises
     ------
     MXNetError
-        For an option that does not exist, or a value that it cannot have.
+        For an option that does not exist, or a value that it cannot have; where there are no servers.
 
     Examples
     --------
@@ -139,6 +157,14 @@ def set_config(**kwargs):
             f"profiler.set_config: there is no option {unknown[0]!r}; known are {', '.join(_OPTIONS)}"
         )
     values = {name: read(name, kwargs.get(name, default)) for name, (default, read) in _OPTIONS.items()}
+    if values.pop("profile_process"):
+        _tell_servers("set_config", values)
+    else:
+        use_config(values)
+
+
+def use_config(values):
+    """Sets the options of this process; `values` has all of them, as `set_config` reads them."""
     _core.profiler_set_config(
         values["profile_all"],
         values["profile_symbolic"],
@@ -158,6 +184,8 @@ def set_state(state="stop", profile_process="worker"):
     ------
     ValueError
         For another state.
+    MXNetError
+        Where servers are meant and there are none. So it is with the functions below.
 
     Examples
     --------
@@ -167,13 +195,14 @@ def set_state(state="stop", profile_process="worker"):
     >>> "tanh" in mx.profiler.dumps()
     True
     """
-    _check_process("set_state", profile_process)
-    if state == "run":
-        _core.profiler_start()
-    elif state == "stop":
-        _finish(_core.profiler_stop)
-    else:
+    if state not in ("run", "stop"):
         raise ArrayValueError(f"profiler.set_state: the state must be 'run' or 'stop', got {state!r}")
+    if _is_of_servers("set_state", profile_process):
+        _tell_servers("set_state", state)
+    elif state == "run":
+        _core.profiler_start()
+    else:
+        _finish(_core.profiler_stop)
 
 
 def _finish(end):
@@ -225,8 +254,10 @@ def pause(profile_process="worker"):
     >>> "arccosh" in mx.profiler.dumps()
     False
     """
-    _check_process("pause", profile_process)
-    _finish(_core.profiler_pause)
+    if _is_of_servers("pause", profile_process):
+        _tell_servers("pause")
+    else:
+        _finish(_core.profiler_pause)
 
 
 def resume(profile_process="worker"):
@@ -242,8 +273,10 @@ def resume(profile_process="worker"):
     >>> "_div_scalar" in mx.profiler.dumps()
     True
     """
-    _check_process("resume", profile_process)
-    _core.profiler_resume()
+    if _is_of_servers("resume", profile_process):
+        _tell_servers("resume")
+    else:
+        _core.profiler_resume()
 
 
 def dump(finished=True, profile_process="worker"):
@@ -252,7 +285,7 @@ def dump(finished=True, profile_process="worker"):
     Raises
     ------
     MXNetError
-        When nothing was ever recorded.
+        When nothing was ever recorded, or a server cannot write its file.
     OSError
         When the file cannot be written.
 
@@ -269,8 +302,10 @@ def dump(finished=True, profile_process="worker"):
     True
     >>> mx.profiler.set_config()
     """
-    _check_process("dump", profile_process)
-    _finish(lambda: _core.profiler_dump(bool(finished)))
+    if _is_of_servers("dump", profile_process):
+        _tell_servers("dump", bool(finished))
+    else:
+        _finish(lambda: _core.profiler_dump(bool(finished)))
 
 
 def dumps(reset=False, format="table", sort_by="total", ascending=False):

@@ -9,6 +9,7 @@ inline constexpr int kSetOptimizer = 0;  // once, from all
 inline constexpr int kSettings = -1;     // of the optimizer
 inline constexpr int kGetStates = -2;    // answered by those of the optimizer
 inline constexpr int kSetStates = -3;
+inline constexpr int kProfile = -14;  // of this process alone: its backup does not follow
 
 // Of the server itself.
 inline constexpr int kFreeze = -4;        // other workers wait; answered by what they have been served
@@ -31,7 +32,7 @@ inline constexpr NamedCommand kCommands[] = {
     {"SET_STATES", kSetStates},       {"FREEZE", kFreeze},     {"THAW", kThaw},
     {"WORKER_STATES", kWorkerStates}, {"RESTORE", kRestore},   {"RESTORED", kRestored},
     {"ASK_RESTORED", kAskRestored},   {"JOIN", kJoin},         {"GET_SETTINGS", kGetSettings},
-    {"HAS_RESTORED", kHasRestored},   {"AWAITED", kAwaited},
+    {"HAS_RESTORED", kHasRestored},   {"AWAITED", kAwaited},   {"PROFILE", kProfile},
 };
 
 }  // namespace headrace::distributed

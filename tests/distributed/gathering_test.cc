@@ -363,5 +363,53 @@ TEST_F(BeginsAnew, WithThoseThatHaveAsked) {
   EXPECT_EQ(other.heard(1)[0].cluster().rank(), 1U);
 }
 
+// Two workers and a server: what is wrong with a node is told to it alone, and the others begin without it.
+class Refuses : public testing::Test {
+ protected:
+  static Node node(NodeRole role, uint64_t token, int rank = -1) {
+    Node node;
+    node.set_role(role);
+    node.set_token(token);
+    node.set_rank(rank);
+    node.set_version(HEADRACE_VERSION);
+    node.set_workers(2);
+    node.set_servers(1);
+    node.set_replicas(1);
+    return node;
+  }
+
+  void expect_refusal(const Node& wrong, const std::string& reason) {
+    gathering_.enter(first_, node(WORKER, 1, 1));
+    gathering_.enter(refused_, wrong);
+    EXPECT_EQ(refused_.heard(1)[0].refusal(), reason);
+    EXPECT_TRUE(refused_.end().ok());
+    gathering_.leave(refused_);
+    gathering_.enter(second_, node(WORKER, 3, 0));
+    gathering_.enter(server_, node(SERVER, 4));
+    EXPECT_EQ(first_.heard(1)[0].cluster().rank(), 1U);
+    EXPECT_EQ(second_.heard(1)[0].cluster().rank(), 0U);
+  }
+
+  const Job job_{.role = Role::kScheduler, .workers = 2, .servers = 1};
+  Ear first_, second_, server_, refused_;
+  Gathering gathering_{job_};
+};
+
+TEST_F(Refuses, TheRankOfAnother) {
+  expect_refusal(node(WORKER, 2, 1), "rank 1 of 2 workers is asked for twice; DMLC_WORKER_ID differs between workers");
+}
+
+TEST_F(Refuses, AWorkerOfAnotherVersion) {
+  Node old = node(WORKER, 2, 0);
+  old.set_version("0.0.9");
+  expect_refusal(old, "the worker is Headrace 0.0.9, the scheduler " HEADRACE_VERSION "; use one version");
+}
+
+TEST_F(Refuses, AServerOfAnotherVersion) {
+  Node old = node(SERVER, 2);
+  old.set_version({});
+  expect_refusal(old, "the server is Headrace , the scheduler " HEADRACE_VERSION "; use one version");
+}
+
 }  // namespace
 }  // namespace headrace::distributed

@@ -66,14 +66,28 @@ def write_checkpoint(folder, files, about):
 
 
 def newest_checkpoint(folder):
-    """(path, manifest) of the newest checkpoint that is whole; None: there is none. Warns of others."""
+    """(path, manifest) of the newest checkpoint that is whole; None: there is none at all. Warns of others.
+
+    MXNetError: there are some, but none is whole.
+    """
     folder = pathlib.Path(folder)
+    damaged = []
     for number in reversed(_numbers_in(folder)):
         path = folder / f"checkpoint-{number:08d}"
         try:
-            return path, _checked_manifest(path)
+            manifest = _checked_manifest(path)
         except (OSError, ValueError) as error:
-            warnings.warn(f"kvstore: the checkpoint {path} is passed over: {error}", stacklevel=2)
+            damaged.append(f"{path}: {error}")
+            continue
+        for one in damaged:
+            warnings.warn(f"kvstore: a checkpoint is passed over: {one}", stacklevel=2)
+        return path, manifest
+    if damaged:
+        raise MXNetError(
+            f"kvstore: the job cannot go on from {folder}, where no checkpoint is whole: "
+            f"{'; '.join(damaged)}; bring one back from a copy, or begin anew: remove them, or start the job "
+            "with another --checkpoint"
+        )
     return None
 
 

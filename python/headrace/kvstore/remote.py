@@ -1,14 +1,16 @@
 """RemoteKVStore: a store of several workers whose arrays lie on servers."""
 
 import json
-import pickle
 import warnings
 
+from .. import _core, profiler
 from .. import optimizer as _optimizer
 from ..base import ArrayTypeError, MXNetError
-from .commands import GET_SETTINGS, SET_OPTIMIZER
+from .commands import GET_SETTINGS, PROFILE, SET_OPTIMIZER
 from .kvstore import keyed
+from .profiling import request_for
 from .saving import SavingStore, kind_of
+from .sent_optimizers import packed
 
 __all__ = ["RemoteKVStore"]
 
@@ -33,6 +35,7 @@ class RemoteKVStore(SavingStore):
     def __init__(self, store):
         super().__init__(store)
         self._settings = None  # that the servers have
+        profiler.set_kvstore_handle(self)
 
     def set_optimizer(self, optimizer):
         """Makes the servers update what is stored by `optimizer`, which every worker gives alike.
@@ -48,7 +51,7 @@ class RemoteKVStore(SavingStore):
             )
         if any(klass.__name__ in _LOOK_AT_WHOLE_ARRAYS for klass in type(optimizer).__mro__):
             self._store.keep_whole()
-        self._store.send_command(SET_OPTIMIZER, pickle.dumps(optimizer))
+        self._store.send_command(SET_OPTIMIZER, packed(optimizer))
         self._optimizer = optimizer
         if self._store.has_joined:
             self._take_settings()
@@ -120,6 +123,18 @@ class RemoteKVStore(SavingStore):
     def _send_command_to_servers(self, head, body):
         """Has every server call what `serve` was given with the number `head` and the text `body`."""
         self._store.send_command(int(head), body if isinstance(body, bytes) else str(body).encode())
+
+    def _profile_servers(self, function, *arguments):
+        """Has each server call a function of `headrace.profiler`, after what was stated here so far; where
+        this is not worker 0, nothing.
+        """
+        if self.rank != 0:
+            return
+        try:
+            _core.wait_all()
+        finally:
+            bodies = [request_for(server, function, arguments) for server in range(self._store.servers)]
+            self._store.ask_servers(PROFILE, bodies)
 
 
 def settings_of(optimizer):

@@ -6,12 +6,13 @@ import sys
 
 from .. import _core
 from ..base import MXNetError
-from .commands import GET_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS
+from .commands import GET_STATES, PROFILE, SET_OPTIMIZER, SET_STATES, SETTINGS
 from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
+from .profiling import carry_out
 from .remote import use_settings
+from .sent_optimizers import unpacked
 from .states import set_states
-from .unpickling import unpickled
 
 __all__ = ["KVStoreServer", "serve", "serve_if_asked"]
 
@@ -35,7 +36,7 @@ class KVStoreServer:
     def __init__(self, kvstore=None):
         self.kvstore = kvstore
         self.handle = None
-        self._stores = {}  # by number: (pickled optimizer, KVStore)
+        self._stores = {}  # by number: (optimizer as it came, KVStore)
 
     def run(self):
         """Serves until no worker is left. MXNetError: the job cannot begin, or has lost its scheduler."""
@@ -51,6 +52,8 @@ class KVStoreServer:
             return self._stores[number][1].updater.get_states(dump_optimizer=True)
         elif head == SET_STATES:
             set_states(self._stores[number][1].updater, body)
+        elif head == PROFILE:
+            carry_out(body)
         else:
             print(f"server: unknown command ({head}, {body.decode(errors='replace')})", file=sys.stderr)
         return None
@@ -71,14 +74,14 @@ class KVStoreServer:
         if number in self._stores:
             if self._stores[number][0] == body:
                 return
-            first, second = (unpickled(one) for one in (self._stores[number][0], body))
+            first, second = (unpacked(one) for one in (self._stores[number][0], body))
             raise MXNetError(
                 "kvstore set_optimizer: another optimizer was given before, here or by another worker, and "
                 "its states would be lost; all workers give one optimizer, once; first came "
                 f"{_described(first, second)}, then {_described(second, first)}"
             )
         store = KVStore(_Served(set_updater))
-        store.set_optimizer(unpickled(body))
+        store.set_optimizer(unpacked(body))
         self._stores[number] = body, store
 
 

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import warnings
@@ -11,6 +12,7 @@ import pytest
 
 from headrace import nd
 from headrace._checkpoint_requests import are_requested, request, withdraw
+from headrace.base import MXNetError
 from headrace.kvstore import checkpoints
 from headrace.kvstore.checkpoints import Clock, newest_checkpoint, write_checkpoint
 from headrace.launch import main
@@ -67,6 +69,18 @@ class TestFolders:
         spoil(written(tmp_path, "two"))
         with pytest.warns(UserWarning, match=why):
             assert newest_text(tmp_path) == "one"
+
+    def test_where_none_is_whole_all_are_named(self, tmp_path):
+        (written(tmp_path, "one") / "a").write_text("tw")
+        (written(tmp_path, "two") / "manifest.json").unlink()
+        why = (
+            r"cannot go on from \S+, where no checkpoint is whole: \S+2: .*No such file .*manifest.json'; "
+            r"\S+1: a is damaged: 2 bytes .*; .* or begin anew: remove them, or start .* another --checkpoint"
+        )
+        with pytest.raises(MXNetError, match=why):
+            newest_checkpoint(tmp_path)
+        written(tmp_path, "three")
+        assert newest_text(tmp_path) == "three"
 
     def test_what_was_begun_does_not_count_and_is_removed(self, tmp_path):
         written(tmp_path, "one")
@@ -134,7 +148,7 @@ def test_another_number_of_servers_ends_where_the_same_would(tmp_path, monkeypat
             numpy.testing.assert_allclose(other.asnumpy(), array.asnumpy(), rtol=1e-5, err_msg=str(key))
 
 
-def test_a_damaged_checkpoint_is_passed_over_by_a_job(tmp_path):
+def test_a_job_that_has_damaged_checkpoints_alone_does_not_begin_anew_by_itself(tmp_path):
     options = ["--checkpoint", str(tmp_path / "in")]
     assert launch("trained", tmp_path / "end", 8, options=options).returncode == 0
     job = launch("other", tmp_path, options=options, workers=1)
@@ -142,7 +156,11 @@ def test_a_damaged_checkpoint_is_passed_over_by_a_job(tmp_path):
     (path,) = (tmp_path / "in").glob("checkpoint-*/weights.params")
     path.write_bytes(path.read_bytes()[:-1])
     job = launch("trained", tmp_path / "again", 8, options=options)
-    assert job.returncode == 0 and "weights.params is damaged" in job.stdout, job.stdout + job.stderr
+    assert job.returncode == 1 and not (tmp_path / "again").exists(), job.stdout + job.stderr
+    assert f"no checkpoint is whole: {path.parent}: weights.params is damaged" in job.stdout, job.stdout
+    shutil.rmtree(path.parent)
+    job = launch("trained", tmp_path / "again", 8, options=options)
+    assert job.returncode == 0, job.stdout + job.stderr
     for end, again in zip(nd.load(str(tmp_path / "end")), nd.load(str(tmp_path / "again"))):
         numpy.testing.assert_array_equal(again.asnumpy(), end.asnumpy())
 
