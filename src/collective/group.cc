@@ -32,6 +32,17 @@ std::string error_text(std::exception_ptr error) {
   }
 }
 
+class Counted {
+ public:
+  explicit Counted(std::atomic<int>& count) noexcept : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 // A call is over when the last rank is ready: the arrow of a timeline of all ranks.
 void tell(const Request& request, void (*how)(timeline::Label, uint64_t) noexcept) {
   if (!timeline::enabled(timeline::kMessage.source)) [[likely]]
@@ -130,6 +141,7 @@ bool Group::is_wanted_on_host(const Request& request) {
 void Group::run(const std::string& name, std::string call, Work work) {
   const RequestPtr request = announce(name, std::move(call));
   ready(request, std::move(work), 0);
+  const Counted counted(*waiting_);
   wait(*request);
 }
 
@@ -145,6 +157,7 @@ bool Group::others_go_on() {
   join_ = Join::kAsked;
   events_.push_back({.what = Event::What::kJoined});
   changed_.notify_all();
+  const Counted counted(*waiting_);
   changed_.wait(lock, [this] { return join_ != Join::kAsked || broken_; });
   was_behind_ = std::exchange(join_, Join::kNone) == Join::kIsBehind;
   if (broken_) throw Error(broken_->kind, broken_->text);
@@ -179,6 +192,7 @@ void Group::live(const Open& open, std::function<void(std::exception_ptr)> opene
       has_wire_news_ = true;
       changed_.notify_all();
     });
+    wire_->watch(waiting_);
     agreement_ = std::make_unique<Agreement>(rank_, size_);
     transfers_ = std::make_unique<Transfers>(*wire_);
   } catch (...) {

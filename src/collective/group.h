@@ -105,6 +105,8 @@ class Group {
   std::optional<Machines> machines_;
   std::atomic<int> numbers_{0};
 
+  const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // threads of the program
+
   std::mutex gang_mutex_;                     // before mutex_
   bool has_offered_ = false;                  // guarded by gang_mutex_
   std::atomic<RankGang*> gang_{nullptr};      // set under gang_mutex_; null: this rank has none

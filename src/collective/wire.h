@@ -3,6 +3,7 @@
 // different lanes in any.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -46,6 +47,8 @@ class Wire {
   // Calls `news`, by any thread, whenever a transfer may be done that was not. False: it never does, and moves bytes
   // while it is asked whether a transfer is done.
   virtual bool tell_news(std::function<void()> /*news*/) { return false; }
+  // `waiting` counts the threads of the program that wait in a call: for a wire that finds out who waits for whom.
+  virtual void watch(std::shared_ptr<const std::atomic<int>> /*waiting*/) {}
   // Whether what a rank has given gets to the others when it has left, and they hear that it has: nobody waits for
   // others in order to leave.
   virtual bool outlasts_ranks() const noexcept { return false; }

@@ -32,7 +32,7 @@ void Gathering::stand(const Standing& standing) {
   for (Seat* one : found) {
     one->verdict = fmt::format(
         "workers wait for each other, so that none goes on: {}; they have to push the same keys, and come to the same "
-        "barriers, in one order",
+        "barriers and exchanges, in one order",
         all);
     tell_verdict(*one);
   }
@@ -48,10 +48,11 @@ void Gathering::tell_verdict(Seat& seat) {
 }
 
 bool Gathering::awaits_one_of(const Seat& seat, std::span<Seat* const> others) const {
-  return std::ranges::any_of(others, [&](const Seat* other) {
-    return seat.standing.meets()
-               ? !other->meeting
-               : std::ranges::find(seat.standing.awaited(), other->rank) != seat.standing.awaited().end();
+  if (seat.standing.meets()) return std::ranges::any_of(others, [](const Seat* other) { return !other->meeting; });
+  return std::ranges::all_of(seat.standing.waits(), [&](const Awaited& wait) {
+    return std::ranges::any_of(others, [&](const Seat* other) {
+      return std::ranges::find(wait.workers(), other->rank) != wait.workers().end();
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 #include "distributed/messages.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/check.h"
 #include "headrace/sparse.hpp"
@@ -70,6 +71,13 @@ std::string text_of(const Request& request) {
     default:
       return "command";
   }
+}
+
+std::vector<uint32_t> ranks_in(const std::string& text) {
+  std::istringstream left(text);
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; left >> rank;) ranks.push_back(rank);
+  return ranks;
 }
 
 void set_type(const Shape& shape, DType dtype, Array& message) {

@@ -15,6 +15,9 @@ kvstore::Key key_of(const Key& message);
 // "push of key 'w'", for texts; also of what no worker sends.
 std::string text_of(const Request& request);
 
+// The ranks of an answer, which are separated by spaces.
+std::vector<uint32_t> ranks_in(const std::string& text);
+
 void set_type(const Shape& shape, DType dtype, Array& message);
 // Raise ValueError for shapes and dtypes that no array has.
 Shape shape_of(const Array& message);

@@ -15,6 +15,10 @@ void Relay::take(uint32_t rank, const TransferRequest& request, const Elements& 
     failure_ = request.failure();
     for (auto& [number, meeting] : meetings_) settle(meeting);
   }
+  if (request.asks()) {
+    if (asker) asker->answer(awaited(request));
+    return;
+  }
   if (!request.has_value()) {
     if (asker) asker->answer(grpc::Status::OK);
     return;
@@ -50,6 +54,15 @@ void Relay::note_done(uint32_t rank, const TransferRequest& request) {
     const auto of_lane = static_cast<uint32_t>(lane);
     meetings_.erase(meetings_.lower_bound({of_lane, 0}), meetings_.lower_bound({of_lane, over_[lane]}));
   }
+}
+
+// The ranks that have not given their part, for which others wait.
+std::string Relay::awaited(const TransferRequest& request) const {
+  const auto found = meetings_.find({request.lane(), request.number()});
+  std::string ranks;
+  for (size_t rank = 0; found != meetings_.end() && rank < workers_; ++rank)
+    if (!found->second.given[rank]) ranks += fmt::format("{} ", rank);
+  return ranks;
 }
 
 Relay::Given Relay::checked(uint32_t rank, const TransferRequest& request, const Elements& elements) const {

@@ -45,6 +45,7 @@ class Relay {
   using Number = std::pair<uint32_t, uint64_t>;  // of a meeting: its lane, and its number there
 
   void note_done(uint32_t rank, const TransferRequest& request);
+  std::string awaited(const TransferRequest& request) const;
   Given checked(uint32_t rank, const TransferRequest& request, const Elements& elements) const;
   void settle(Meeting& meeting);
   void answer(Meeting& meeting);

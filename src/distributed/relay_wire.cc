@@ -10,12 +10,12 @@
 #include "base/config.h"
 #include "distributed/channel.h"
 #include "distributed/long_waits.h"
+#include "distributed/messages.h"
 #include "distributed/processes.h"
 #include "distributed/remote_store.h"
 
 namespace headrace::distributed {
 
-using collective::Lane;
 using collective::TransferPtr;
 
 namespace {
@@ -53,7 +53,9 @@ struct RelayWire::Answer {
 
 class RelayWire::Transfer final : public collective::Transfer {
  public:
-  Transfer(RelayWire& wire, Lane lane, size_t server, size_t bytes, std::shared_ptr<Answer> answer, Receive receive)
+  // `wait`: until others, which their programs may not do; none: they do it by themselves.
+  Transfer(RelayWire& wire, Lane lane, size_t server, size_t bytes, std::shared_ptr<Answer> answer, Receive receive,
+           std::optional<Standstill::Wait> wait)
       : wire_(wire),
         lane_(lane),
         server_(server),
@@ -65,11 +67,14 @@ class RelayWire::Transfer final : public collective::Transfer {
               "distributed: {} waits until the others make the calls that it makes; one may be in another part of the "
               "program",
               name_of_worker(session));
-        }) {}
+        }) {
+    if (wait) waits_.emplace(wire.session_.standstill(), std::move(*wait));
+  }
 
   bool is_done() override {
     if (is_done_) return true;
     if (!answer_->has_come.load(std::memory_order_acquire)) return false;
+    waits_.reset();
     if (!answer_->status.ok()) raise();
     receive_(answer_->elements);
     ++wire_.done_[static_cast<size_t>(lane_)];
@@ -92,6 +97,7 @@ class RelayWire::Transfer final : public collective::Transfer {
   const std::shared_ptr<Answer> answer_;
   const Receive receive_;
   const LongWait long_wait_;
+  std::optional<Standstill::Scope> waits_;
   bool is_done_ = false;
 };
 
@@ -153,12 +159,12 @@ Load RelayWire::load_of(size_t server, const Pieces& pieces) {
   return {.elements = Elements(copy.get(), bytes, copy)};
 }
 
-std::shared_ptr<RelayWire::Answer> RelayWire::ask(size_t server, TransferRequest transfer, Load load) {
+std::shared_ptr<RelayWire::Answer> RelayWire::ask(size_t server, TransferRequest transfer, Load load, bool moves) {
   for (const uint64_t done : done_) transfer.add_done(done);
   Request request;
   *request.mutable_transfer() = std::move(transfer);
   auto answer = std::make_shared<Answer>();
-  session_.transfer(server, std::move(request), std::move(load),
+  session_.transfer(server, std::move(request), std::move(load), moves,
                     [answer, news = news_](const grpc::Status& status, Reply&&, Elements&& elements) {
                       answer->status = status;
                       answer->elements = std::move(elements);
@@ -180,7 +186,35 @@ void RelayWire::abort(const std::string& why) {
   }
 }
 
-// Transfers of a lane go to all servers in turn.
+// Called in another thread, maybe when the wire is not there any more.
+Standstill::Wait RelayWire::wait_for(Lane lane, uint64_t number) const {
+  TransferRequest question;
+  question.set_lane(static_cast<uint32_t>(lane));
+  question.set_number(number);
+  question.set_asks(true);
+  for (const uint64_t done : done_) question.add_done(done);
+  const auto asked = [&session = session_, question = std::move(question)](std::vector<Session::Call>& calls) {
+    for (Session::Call& call : calls) *call.request.mutable_transfer() = question;
+    return session.exchange("exchange", calls);
+  };
+  Standstill::Wait wait{"waits in an exchange (all_reduce, all_gather_object and the like) to which not all have come",
+                        [&session = session_, asked] {
+                          std::vector<Session::Call> calls(session.servers());
+                          for (size_t server = 0; server < calls.size(); ++server) calls[server].server = server;
+                          return asked(calls);
+                        }};
+  wait.awaited = [server = number % session_.servers(), asked]() -> std::vector<uint32_t> {
+    std::vector<Session::Call> calls(1);
+    calls[0].server = server;
+    return asked(calls) ? ranks_in(calls[0].reply.answer()) : std::vector<uint32_t>();
+  };
+  wait.holds_program = false;
+  wait.is_held = [waiting = waiting_] { return !waiting || *waiting > 0; };
+  return wait;
+}
+
+// Transfers of a lane go to all servers in turn. What ranks agree on waits for calls of their programs, what they have
+// agreed on does not.
 TransferPtr RelayWire::begin(Lane lane, const Pieces& given, std::span<const size_t> sizes, Receive receive) {
   const uint64_t number = begun_[static_cast<size_t>(lane)]++;
   const size_t server = number % session_.servers();
@@ -191,8 +225,10 @@ TransferPtr RelayWire::begin(Lane lane, const Pieces& given, std::span<const siz
   for (const size_t size : sizes) transfer.add_sizes(size);
   size_t bytes = 0;
   for (const std::span<const std::byte> piece : given) bytes += piece.size();
+  const bool moves = lane != Lane::kAgreement;
   return std::make_unique<Transfer>(*this, lane, server, bytes,
-                                    ask(server, std::move(transfer), load_of(server, given)), std::move(receive));
+                                    ask(server, std::move(transfer), load_of(server, given), moves), std::move(receive),
+                                    moves ? std::nullopt : std::optional(wait_for(lane, number)));
 }
 
 // --- transfers -------------------------------------------------------------------------------------------------------

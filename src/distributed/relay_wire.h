@@ -33,10 +33,12 @@ class RelayWire final : public collective::Wire {
   collective::TransferPtr broadcast(std::byte* data, size_t size, int root) override;
 
   bool tell_news(std::function<void()> news) override;
+  void watch(std::shared_ptr<const std::atomic<int>> waiting) override { waiting_ = std::move(waiting); }
   bool outlasts_ranks() const noexcept override { return true; }
   void abort(const std::string& why) override;
 
  private:
+  using Lane = collective::Lane;
   class Transfer;
   struct Answer;
   // Answers may come when the wire is not there any more.
@@ -51,13 +53,15 @@ class RelayWire final : public collective::Wire {
   collective::TransferPtr begin(collective::Lane lane, const Pieces& given, std::span<const size_t> sizes,
                                 Receive receive);
   Load load_of(size_t server, const Pieces& pieces);
-  std::shared_ptr<Answer> ask(size_t server, TransferRequest transfer, Load load);
+  std::shared_ptr<Answer> ask(size_t server, TransferRequest transfer, Load load, bool moves = true);
+  Standstill::Wait wait_for(Lane lane, uint64_t number) const;
   void tell(size_t server);
   void find_machines();
 
   Session& session_;
   const std::shared_ptr<News> news_ = std::make_shared<News>();
   const int rank_, size_;
+  std::shared_ptr<const std::atomic<int>> waiting_;  // null: the program waits until the wire is there
   std::optional<collective::Machines> machines_;
   std::array<uint64_t, collective::kCommonLanes> begun_{}, done_{};  // by lane
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "base/check.h"
@@ -232,10 +231,7 @@ struct RemoteStore::Receiving {
       request.set_body(std::to_string(asked[i].pushes));
       request.set_repeats(true);
       if (!session.exchange("command", calls)) return {};
-      std::istringstream text(calls[0].reply.answer());
-      std::vector<uint32_t> ranks;
-      for (uint32_t rank = 0; text >> rank;) ranks.push_back(rank);
-      if (!ranks.empty()) return ranks;
+      if (std::vector<uint32_t> ranks = ranks_in(calls[0].reply.answer()); !ranks.empty()) return ranks;
     }
     return {};
   }

@@ -70,7 +70,7 @@ Session::Session(const Job& job, const Route& route)
                    .serving = [this](const Serving& serving) { follow(serving); },
                    .stands = [this](const std::string& why) { lose(why, {}); },
                    .ended = [this](const std::string& why) { lose(why, {}); }}),
-      standstill_([this] { return transfers_ == 0 && runtime().engine.rests(); },
+      standstill_([this] { return moving_ == 0 && runtime().engine.rests(); },
                   [] { return runtime().engine.is_awaited(); },
                   [this](const Standing& standing) { membership_.stand(standing); }) {
   history::write("joined", fmt::format("{} {}", rank(), membership_.incarnation()));
@@ -171,14 +171,15 @@ void Session::send(size_t server, Request request, Load load) {
       });
 }
 
-void Session::transfer(size_t server, Request request, Load load, Hear hear) {
+void Session::transfer(size_t server, Request request, Load load, bool moves, Hear hear) {
   check_size("distributed", "exchange", server, request, load);
-  ++transfers_;
-  links_[server]->ask(std::move(request), std::move(load),
-                      [this, hear = std::move(hear)](const grpc::Status& status, Reply&& reply, Elements&& elements) {
-                        --transfers_;
-                        hear(status, std::move(reply), std::move(elements));
-                      });
+  moving_ += moves;
+  links_[server]->ask(
+      std::move(request), std::move(load),
+      [this, moves, hear = std::move(hear)](const grpc::Status& status, Reply&& reply, Elements&& elements) {
+        moving_ -= moves;
+        hear(status, std::move(reply), std::move(elements));
+      });
 }
 
 void Session::fail_with(const std::string& why) {

@@ -53,8 +53,9 @@ class Session {
   BlockPtr block_for(size_t server, size_t bytes) { return links_[server]->block_for(bytes); }
   // Sends a push and returns; what becomes of it raise_failure() tells. Raises ValueError for one that is too large.
   void send(size_t server, Request request, Load load);
-  // Sends a transfer and returns. `hear` as Link has it. Raises ValueError for one that is too large.
-  void transfer(size_t server, Request request, Load load, Hear hear);
+  // Sends a transfer and returns. `hear` as Link has it. Raises ValueError for one that is too large. `moves`: others
+  // answer it without their programs, so that this worker does not stand meanwhile.
+  void transfer(size_t server, Request request, Load load, bool moves, Hear hear);
   std::string name_of(size_t server) const;
   // Raises RuntimeError when a push has failed since, or a server or the scheduler was lost.
   void raise_failure() const;
@@ -92,7 +93,7 @@ class Session {
   const size_t most_bytes_;  // of a message
   const Route route_;
   std::atomic<int> stores_{0};
-  std::atomic<int> transfers_{0};  // that nobody has answered
+  std::atomic<int> moving_{0};  // transfers that nobody has answered
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int announced_ = 0;  // these: guarded by mutex_

@@ -50,10 +50,11 @@ std::optional<Standing> Standstill::found(uint64_t changes, const std::vector<Wa
     const std::vector<uint32_t> ranks = wait.awaited ? wait.awaited() : std::vector<uint32_t>();
     standing.set_what(wait.what);
     standing.set_meets(!wait.awaited);
-    standing.mutable_awaited()->Add(ranks.begin(), ranks.end());
+    standing.add_waits()->mutable_workers()->Add(ranks.begin(), ranks.end());
     return !wait.awaited || !ranks.empty();
   };
-  const auto held = std::ranges::find_if(waits, &Wait::holds_program);
+  const auto held = std::ranges::find_if(
+      waits, [](const Wait& wait) { return wait.holds_program || (wait.is_held && wait.is_held()); });
   const bool is_held = held != waits.end();
   if (!rests_() || !(is_held || program_waits_()) || !waits[0].arrive()) return {};
   // Which of several tasks the program waits for is not known: it stands when all of them do.

@@ -26,7 +26,9 @@ class Standstill {
     std::function<bool()> arrive;
     // Whom it waits for; none: nobody, it goes on by itself. Null: those who are not at the barrier.
     std::function<std::vector<uint32_t>()> awaited = {};
-    bool holds_program = true;  // that thread is the program's; false: a task waits, and maybe the program for that
+    bool holds_program = true;  // that thread is the program's; false: another one waits, and maybe the program for it
+    // Whether the program waits for that other one, where it does not do so as for tasks. Null: it does not.
+    std::function<bool()> is_held = {};
   };
   // While it lives, the thread waits.
   class Scope {

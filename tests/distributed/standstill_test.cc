@@ -22,8 +22,13 @@ Standing standing(std::string what, const std::vector<uint32_t>& awaited) {
   Standing made;
   made.set_wait(1);
   made.set_what(std::move(what));
-  made.mutable_awaited()->Add(awaited.begin(), awaited.end());
+  made.add_waits()->mutable_workers()->Add(awaited.begin(), awaited.end());
   return made;
+}
+
+std::vector<uint32_t> awaited_in(const Standing& standing, int wait = 0) {
+  const auto& workers = standing.waits(wait).workers();
+  return {workers.begin(), workers.end()};
 }
 
 TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
@@ -49,8 +54,10 @@ TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
 
   Standing meets = standing("waits at a barrier", {});
   meets.set_meets(true);
+  Standing either = standing("waits for worker 0 or for worker 4", {0});
+  *either.add_waits() = standing("", {4}).waits(0);
   while (ears[1].all().empty()) {  // worker 4 says nothing: it goes on, and so will worker 3
-    workers[3]->stand(standing("waits for worker 4", {4}));
+    workers[3]->stand(either);
     workers[0]->stand(meets);
     workers[2]->stand(standing("waits for worker 1", {1}));
     workers[1]->stand(standing("waits for worker 0", {0}));
@@ -127,7 +134,7 @@ TEST_F(StandstillTest, ATaskThatWaitsCountsWhereTheProgramWaitsForTasks) {
                                 }));
   expect_silence();
   waits_ = true;
-  EXPECT_THAT(told().awaited(), testing::ElementsAre(2, 4));
+  EXPECT_THAT(awaited_in(told()), testing::ElementsAre(2, 4));
 }
 
 TEST_F(StandstillTest, OfSeveralTasksOneThatGoesOnIsEnough) {

@@ -118,6 +118,9 @@ def test_workers_train_at_two_bits_as_one_process_that_keeps_what_each_leaves_ou
 
 
 AT_A_BARRIER = "worker 0 waits at a barrier"
+IN_AN_EXCHANGE = (
+    "worker 1 waits in an exchange (all_reduce, all_gather_object and the like) to which not all have come"
+)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +128,9 @@ AT_A_BARRIER = "worker 0 waits at a barrier"
     [
         ("barrier", AT_A_BARRIER, "worker 1 waits until all have pushed key 'a' as often as it has"),
         ("init", AT_A_BARRIER, "worker 1 waits for key 'c' to be inited"),
+        ("exchange", AT_A_BARRIER, IN_AN_EXCHANGE),
+        ("joining", AT_A_BARRIER, IN_AN_EXCHANGE),
+        ("objects", AT_A_BARRIER, IN_AN_EXCHANGE),
         (
             "keys",
             "worker 0 waits until all have pushed key 'a' as often as it has",

@@ -3,7 +3,7 @@
 import sys
 import time
 
-from headrace import kv, nd
+from headrace import distributed, kv, nd
 
 SECONDS = 8  # more than it takes to find out that nobody goes on
 
@@ -12,6 +12,8 @@ def main(how):
     store = kv.create("dist_sync")
     store.init(["a", "b"], [nd.zeros((4,))] * 2)
     ones, out = nd.ones((4,)), nd.zeros((4,))
+    if how in ("exchange", "objects"):
+        distributed.barrier()
     if how == "keys":
         store.pushpull("ab"[store.rank], ones, out=out)
         out.wait_to_read()
@@ -23,6 +25,10 @@ def main(how):
         out.wait_to_read()
     elif how == "init":
         store.init("c", ones)
+    elif how in ("exchange", "joining"):
+        distributed.all_reduce(ones).wait_to_read()
+    elif how == "objects":
+        distributed.all_gather_object(how)
     else:  # it comes late, and has asked for what only comes then
         store.pushpull("a", ones, out=out)
         time.sleep(SECONDS)
