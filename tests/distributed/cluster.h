@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,12 +21,22 @@
 
 namespace headrace::distributed {
 
-// A port that was free a moment ago.
+// A port that was free a moment ago: below those that the system gives to outgoing connections, one of which could have
+// it before the scheduler does.
 inline int free_port() {
-  Server::Service service;
-  int port = 0;
-  serve_at({.role = Role::kScheduler}, "127.0.0.1", port, service);
-  return port;
+  constexpr int kFirst = 10'000, kUsualEnd = 32'768;
+  int end = kUsualEnd;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> end;
+  std::random_device random;
+  for (;;) {
+    int port = end > kFirst ? std::uniform_int_distribution(kFirst, end - 1)(random) : 0;
+    try {
+      Server::Service service;
+      serve_at({.role = Role::kScheduler}, "127.0.0.1", port, service);
+      return port;
+    } catch (const Error&) {  // somebody has it
+    }
+  }
 }
 
 // What a call raises; empty: nothing.
