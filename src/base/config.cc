@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/whole_number.h"
 
 namespace headrace {
 namespace {
@@ -24,11 +24,10 @@ struct Entry {
 
 template <int64_t Config::*kField, int64_t kLeast>
 void parse_integer(const char* name, std::string_view text, Config& config) {
-  int64_t value = 0;
-  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  check(code == std::errc() && end == text.data() + text.size() && value >= kLeast, ErrorKind::kValue,
+  const auto value = whole_number<int64_t>(text);
+  check(value && *value >= kLeast, ErrorKind::kValue,
         "{}: expected an integer of at least {}, got '{}'. Set a number or unset the variable.", name, kLeast, text);
-  config.*kField = value;
+  config.*kField = *value;
 }
 
 template <int64_t Config::*kField>

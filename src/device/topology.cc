@@ -1,12 +1,12 @@
 #include "device/topology.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <queue>
 #include <tuple>
 
 #include "base/check.h"
+#include "base/whole_number.h"
 
 namespace headrace {
 namespace {
@@ -26,9 +26,7 @@ void check_bandwidth(double value, std::string_view what, std::string_view owner
 // A number of decimal digits, written in one way: no zero in front. -1: it is none.
 int number_in(std::string_view digits) {
   if (digits.size() > 1 && digits[0] == '0') return -1;
-  int value = -1;
-  auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return code == std::errc() && end == digits.data() + digits.size() && value >= 0 ? value : -1;
+  return std::max(-1, whole_number<int>(digits).value_or(-1));
 }
 
 std::string link_name(const LinkSpec& link) { return fmt::format("link {}-{}", link.from, link.to); }

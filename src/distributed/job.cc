@@ -1,7 +1,6 @@
 #include "distributed/job.h"
 
 #include <algorithm>
-#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/whole_number.h"
 #include "distributed/interfaces.h"
 
 namespace headrace::distributed {
@@ -25,18 +25,11 @@ std::string variable_of(const char* name, std::string otherwise = {}) {
   return value ? value : std::move(otherwise);
 }
 
-std::optional<int> read(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return {};
-  return number;
-}
-
 int number_of(const char* name, std::optional<int> otherwise, int least, int most) {
   const std::string text = variable_of(name);
   if (text.empty() && otherwise) return *otherwise;
   check(!text.empty(), ErrorKind::kValue, "distributed: the environment variable {} is missing; {}", name, kHowToStart);
-  const std::optional<int> number = read(text);
+  const std::optional<int> number = whole_number<int>(text);
   check(number && *number >= least && *number <= most, ErrorKind::kValue,
         "distributed: {} is a number from {} to {}, got '{}'", name, least, most, text);
   return *number;
@@ -45,8 +38,9 @@ int number_of(const char* name, std::optional<int> otherwise, int least, int mos
 // "LEAST", "LEAST:" or "LEAST:MOST", of a job that begins with so many workers.
 Elastic elastic_of(const std::string& text, int workers) {
   const size_t sign = std::min(text.find(':'), text.size());
-  const std::optional<int> least = read(std::string_view(text).substr(0, sign));
-  const std::optional<int> most = sign + 1 < text.size() ? read(std::string_view(text).substr(sign + 1)) : kMostNodes;
+  const std::optional<int> least = whole_number<int>(std::string_view(text).substr(0, sign));
+  const std::optional<int> most =
+      sign + 1 < text.size() ? whole_number<int>(std::string_view(text).substr(sign + 1)) : kMostNodes;
   check(
       least && most && *least >= 1 && *least <= workers && *most >= workers && *most <= kMostNodes, ErrorKind::kValue,
       "distributed: HEADRACE_ELASTIC says how many workers a job has at least and at most, MIN:MAX or MIN, among them "
@@ -67,9 +61,8 @@ Address address_from(const std::string& text) {
   Address address{.host = text.substr(0, colon)};
   if (address.host.front() == '[' && address.host.back() == ']')
     address.host = address.host.substr(1, address.host.size() - 2);
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data() + colon + 1, end, address.port);
-  return error == std::errc() && read == end && address.port > 0 && address.port <= 65535 ? address : Address();
+  address.port = whole_number<int>(std::string_view(text).substr(colon + 1)).value_or(0);
+  return address.port > 0 && address.port <= 65535 ? address : Address();
 }
 
 std::vector<std::string> addresses_of(const char* name) {

@@ -16,6 +16,7 @@
 
 namespace headrace::distributed {
 
+using collective::Lane;
 using collective::TransferPtr;
 
 namespace {
@@ -186,27 +187,23 @@ void RelayWire::abort(const std::string& why) {
   }
 }
 
-// Called in another thread, maybe when the wire is not there any more.
+// Its functions are called in another thread, maybe when the wire is not there any more.
 Standstill::Wait RelayWire::wait_for(Lane lane, uint64_t number) const {
-  TransferRequest question;
-  question.set_lane(static_cast<uint32_t>(lane));
-  question.set_number(number);
-  question.set_asks(true);
-  for (const uint64_t done : done_) question.add_done(done);
-  const auto asked = [&session = session_, question = std::move(question)](std::vector<Session::Call>& calls) {
-    for (Session::Call& call : calls) *call.request.mutable_transfer() = question;
-    return session.exchange("exchange", calls);
+  const auto question = [lane, number, done_by_lane = done_] {
+    Request request;
+    TransferRequest& transfer = *request.mutable_transfer();
+    transfer.set_lane(static_cast<uint32_t>(lane));
+    transfer.set_number(number);
+    transfer.set_asks(true);
+    for (const uint64_t done : done_by_lane) transfer.add_done(done);
+    return request;
   };
+  const auto arrive = [&session = session_, question] { return session.exchange_with_all("exchange", question()); };
   Standstill::Wait wait{"waits in an exchange (all_reduce, all_gather_object and the like) to which not all have come",
-                        [&session = session_, asked] {
-                          std::vector<Session::Call> calls(session.servers());
-                          for (size_t server = 0; server < calls.size(); ++server) calls[server].server = server;
-                          return asked(calls);
-                        }};
-  wait.awaited = [server = number % session_.servers(), asked]() -> std::vector<uint32_t> {
-    std::vector<Session::Call> calls(1);
-    calls[0].server = server;
-    return asked(calls) ? ranks_in(calls[0].reply.answer()) : std::vector<uint32_t>();
+                        arrive};
+  wait.awaited = [&session = session_, question, server = number % session_.servers()] {
+    std::vector<Session::Call> calls{{.server = server, .request = question()}};
+    return session.exchange("exchange", calls) ? ranks_in(calls[0].reply.answer()) : std::vector<uint32_t>();
   };
   wait.holds_program = false;
   wait.is_held = [waiting = waiting_] { return !waiting || *waiting > 0; };

@@ -38,7 +38,6 @@ class RelayWire final : public collective::Wire {
   void abort(const std::string& why) override;
 
  private:
-  using Lane = collective::Lane;
   class Transfer;
   struct Answer;
   // Answers may come when the wire is not there any more.
@@ -54,7 +53,7 @@ class RelayWire final : public collective::Wire {
                                 Receive receive);
   Load load_of(size_t server, const Pieces& pieces);
   std::shared_ptr<Answer> ask(size_t server, TransferRequest transfer, Load load, bool moves = true);
-  Standstill::Wait wait_for(Lane lane, uint64_t number) const;
+  Standstill::Wait wait_for(collective::Lane lane, uint64_t number) const;
   void tell(size_t server);
   void find_machines();
 

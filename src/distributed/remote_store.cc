@@ -1,11 +1,11 @@
 #include "distributed/remote_store.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/check.h"
+#include "base/whole_number.h"
 #include "distributed/commands.h"
 #include "distributed/long_waits.h"
 #include "distributed/messages.h"
@@ -27,12 +27,10 @@ namespace {
 int64_t split_bound() {
   const char* const text = std::getenv("MXNET_KVSTORE_BIGARRAY_BOUND");
   if (!text || !*text) return 1'000'000;
-  const char* const end = text + std::strlen(text);
-  int64_t bound = 0;
-  const auto [read, error] = std::from_chars(text, end, bound);
-  check(error == std::errc() && read == end && bound >= 0, ErrorKind::kValue,
+  const auto bound = whole_number<int64_t>(text);
+  check(bound && *bound >= 0, ErrorKind::kValue,
         "kvstore init: MXNET_KVSTORE_BIGARRAY_BOUND is a number of elements from 0 on, got '{}'", text);
-  return bound;
+  return *bound;
 }
 
 Shape shard_shape(const NDArray& whole, size_t shards, const Shard& shard) {
@@ -82,15 +80,11 @@ Standstill::Wait RemoteStore::wait_of(std::string what) const {
   Place place;
   set_place_without_key(place);
   const auto arrive = [&session = session_, place = std::move(place)] {
-    std::vector<Session::Call> calls(session.servers());
-    for (size_t server = 0; server < calls.size(); ++server) {
-      calls[server].server = server;
-      CommandRequest& request = *calls[server].request.mutable_command();
-      *request.mutable_place() = place;
-      request.set_head(kGetSettings);
-      request.set_repeats(true);
-    }
-    return session.exchange("command", calls);
+    Request request;
+    *request.mutable_command()->mutable_place() = place;
+    request.mutable_command()->set_head(kGetSettings);
+    request.mutable_command()->set_repeats(true);
+    return session.exchange_with_all("command", request);
   };
   return {.what = std::move(what), .arrive = arrive};
 }

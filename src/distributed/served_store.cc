@@ -1,9 +1,9 @@
 #include "distributed/served_store.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
+#include "base/whole_number.h"
 #include "distributed/commands.h"
 #include "distributed/history.h"
 #include "engine/runtime.h"
@@ -424,12 +424,9 @@ void ServedStore::ask_restored(const Asker& asker) {
 }
 
 uint64_t ServedStore::pushes_in(const CommandRequest& request) {
-  const std::string& text = request.body();
-  uint64_t pushes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pushes);
-  check(error == std::errc() && end == text.data() + text.size(), ErrorKind::kValue,
-        "kvstore join: expected a number of pushes, got '{}'", text);
-  return pushes;
+  const auto pushes = whole_number<uint64_t>(request.body());
+  check(pushes.has_value(), ErrorKind::kValue, "kvstore join: expected a number of pushes, got '{}'", request.body());
+  return *pushes;
 }
 
 // Ranks, one space after each. None of an asynchronous store, whose workers wait for others only where these are slow.

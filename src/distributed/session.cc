@@ -211,6 +211,12 @@ std::shared_ptr<Session::Answers> Session::ask(const char* what, std::vector<Cal
   return answers;
 }
 
+bool Session::exchange_with_all(const char* what, const Request& request) {
+  std::vector<Call> calls;
+  for (size_t server = 0; server < servers(); ++server) calls.push_back({.server = server, .request = request});
+  return exchange(what, calls);
+}
+
 bool Session::has_come(const Answers& answers, size_t i) const {
   std::lock_guard guard(mutex_);
   return !answers.statuses[i].ok() || answers.replies[i].first.number() > 0;

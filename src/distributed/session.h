@@ -83,6 +83,8 @@ class Session {
   // Whether one of them has come.
   bool has_come(const Answers& answers, size_t i) const;
   bool exchange(const char* what, std::vector<Call>& calls) { return await(what, *ask(what, calls), calls); }
+  // Asks every server the same: a round trip, behind all that was sent.
+  bool exchange_with_all(const char* what, const Request& request);
 
  private:
   void fail_with(const std::string& why);                           // the first reason counts

@@ -1,10 +1,10 @@
 #include "op/attrs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/check.h"
+#include "base/whole_number.h"
 
 namespace headrace {
 
@@ -57,10 +57,7 @@ std::string_view trim(std::string_view text) {
 std::optional<int64_t> parse_int(std::string_view text) {
   text = trim(text);
   if (!text.empty() && text.back() == 'L') text.remove_suffix(1);
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return whole_number<int64_t>(text);
 }
 
 // Takes the brackets off a list; a single item needs none. False: they do not belong together.
