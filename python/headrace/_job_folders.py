@@ -54,11 +54,15 @@ def timelines_of(options):
 def _write_timeline(files, output):
     from .timeline.__main__ import write
 
-    if not files:
+    recorded = [file for file in files if file.stat().st_size]
+    lacking = ", ".join(file.stem.replace("-", " ") for file in files if file not in recorded)
+    if lacking:  # which were ended at once
+        print(f"headrace.launch: no timeline of {lacking}, which ended without writing it", file=sys.stderr)
+    if not recorded:
         print("headrace.launch: no process has recorded a timeline", file=sys.stderr)
         return
-    write([os.fspath(file) for file in files], output)
-    print(f"headrace.launch: wrote {output}, the timeline of {len(files)} processes")
+    write([os.fspath(file) for file in recorded], output)
+    print(f"headrace.launch: wrote {output}, the timeline of {len(recorded)} processes")
 
 
 def _order(file):

@@ -29,7 +29,7 @@ def options_of(arguments, description):
     options = parser.parse_args(arguments)
     _check(parser, options)
     if options.num_servers is None:
-        options.num_servers = options.num_workers if options.launcher else 1
+        options.num_servers = options.num_workers if options.launcher or options.hosts else 1
     return options
 
 
@@ -98,7 +98,7 @@ def _parser(description):
     how.add_argument(
         *("-s", "--num-servers"),
         type=_at_least(1),
-        help="servers (1; where --launcher is given as many as workers, as MXNet's does)",
+        help="servers (1; where --launcher or --hosts is given as many as workers, as MXNet's does)",
     )
     how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
     _add_places(parser)

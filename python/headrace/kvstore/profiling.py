@@ -1,11 +1,14 @@
 """Servers that record themselves: what worker 0 asks of them, and how they do it."""
 
+import contextlib
 import json
 import os
+import signal
+import threading
 
 from .. import profiler
 
-__all__ = ["carry_out", "request_for"]
+__all__ = ["carry_out", "request_for", "timeline_is_written"]
 
 
 def request_for(server, function, arguments):
@@ -31,6 +34,38 @@ def carry_out(body):
         {"set_state": profiler.set_state, "pause": profiler.pause, "resume": profiler.resume}[function](
             *arguments
         )
+
+
+@contextlib.contextmanager
+def timeline_is_written():
+    """Within it, and until the process ends, SIGTERM, which ends servers of a job that has failed, has the
+    timeline of the job written first. For the thread that handles signals; with any other it does nothing.
+    """
+    path = os.environ.get("HEADRACE_TIMELINE")
+    if not path or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def end_at_signal():  # in a thread of its own: that which handles signals does not come back to Python
+        while signal.SIGTERM not in os.read(reader, 64):
+            pass
+        try:
+            profiler.set_config(filename=path)
+            profiler.dump(False)
+        finally:
+            os._exit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    signal.set_wakeup_fd(writer)
+    threading.Thread(target=end_at_signal, daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.signal(
+            signal.SIGTERM, signal.SIG_IGN
+        )  # it is written when the process ends, which it does now
 
 
 def _own_name(path, server):

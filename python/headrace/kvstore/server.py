@@ -9,7 +9,7 @@ from ..base import MXNetError
 from .commands import GET_STATES, PROFILE, SET_OPTIMIZER, SET_STATES, SETTINGS
 from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
-from .profiling import carry_out
+from .profiling import carry_out, timeline_is_written
 from .remote import use_settings
 from .sent_optimizers import unpacked
 from .states import set_states
@@ -40,7 +40,8 @@ class KVStoreServer:
 
     def run(self):
         """Serves until no worker is left. MXNetError: the job cannot begin, or has lost its scheduler."""
-        serve(self._command, self._kept_for, self._keep_for, self._leaves_other_rows)
+        with timeline_is_written():
+            serve(self._command, self._kept_for, self._keep_for, self._leaves_other_rows)
 
     def _command(self, number, set_updater, head, body):
         if head == SET_OPTIMIZER:

@@ -405,10 +405,13 @@ def test_a_job_takes_the_arguments_of_launchers_of_mxnet():
     assert job.returncode == 0 and lines_of(job) == ["[worker 0] a:b 2 worker"], job.stdout + job.stderr
 
 
-def test_the_launcher_of_mxnet_starts_as_many_servers_as_workers():
+def test_the_launcher_of_mxnet_starts_as_many_servers_as_workers(tmp_path):
     def servers_of(*arguments):
         return options_of([*arguments, "true"], "").num_servers
 
+    hosts = tmp_path / "hosts"
+    hosts.write_text("first\nsecond\n")
+    assert servers_of("-n", "3", "-H", str(hosts)) == 3
     assert servers_of("-n", "3", "--launcher", "local") == 3
     assert servers_of("-n", "3", "--launcher", "local", "-s", "2") == 2
     assert servers_of("-n", "3") == 1
@@ -573,6 +576,35 @@ def test_one_timeline_shows_all_processes_and_their_messages(tmp_path):
     assert origins_of(read, "serve push") == workers
     assert origins_of(read, "hear answer") == servers
     assert list(tmp_path.iterdir()) == [output]
+
+
+def test_the_timeline_of_a_job_that_failed_shows_what_servers_did(tmp_path):
+    output = tmp_path / "job.json"
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "-s", "2", "--timeline", str(output)]
+    job = subprocess.run(
+        [*command, sys.executable, str(PROGRAMS / "exchange.py"), "raise"],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert job.returncode, job.stdout + job.stderr
+    assert f"wrote {output}, the timeline of 4 processes" in job.stdout
+    assert origins_of(timeline.load(str(output)), "serve push") == {"worker-0", "worker-1"}
+
+
+def test_processes_that_were_ended_at_once_lack_in_the_timeline_alone(tmp_path):
+    output = tmp_path / "job.json"
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "--timeline", str(output)]
+    program = (
+        "import os, signal; from headrace import kv; kv = kv.create('dist_sync'); kv._barrier();"
+        "kv.rank or os.kill(os.getpid(), signal.SIGKILL); kv._barrier()"
+    )
+    job = subprocess.run(
+        [*command, sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert job.returncode == 128 + signal.SIGKILL, job.stdout + job.stderr
+    assert "no timeline of worker 0, which ended without writing it" in job.stderr
+    assert f"wrote {output}, the timeline of 2 processes" in job.stdout
 
 
 def test_a_timeline_that_cannot_be_written_is_told_at_once(tmp_path):
