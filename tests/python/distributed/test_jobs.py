@@ -14,7 +14,6 @@ import time
 import numpy
 import pytest
 
-from headrace import timeline
 from headrace._certificates import make_certificates
 from headrace._job_variables import asked_for, environment_of
 from headrace._launch_options import options_of
@@ -549,64 +548,3 @@ class TestErrors:
         assert ended.returncode == 1 and "/nowhere/program cannot be started" in ended.stderr
         ended = subprocess.run([sys.executable, "-m", "headrace.kvstore"], capture_output=True, text=True)
         assert ended.returncode == 2 and "DMLC_ROLE" in ended.stderr
-
-
-def origins_of(read, name):
-    """The groups of lanes from which arrows come to the bars of this name."""
-    number = read.names.index(name)
-    return {
-        read.lanes[origin].group.split(":")[0]
-        for lane in read.lanes
-        for bar, origin in zip(lane.names, lane.origin_lanes)
-        if bar == number and origin >= 0
-    }
-
-
-def test_one_timeline_shows_all_processes_and_their_messages(tmp_path):
-    output = tmp_path / "job.json"
-    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "-s", "2", "--timeline", str(output)]
-    command += [sys.executable, str(PROGRAMS / "exchange.py"), "nothing"]
-    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-    assert job.returncode == 0, job.stdout + job.stderr
-    assert f"wrote {output}, the timeline of 4 processes" in job.stdout
-    read = timeline.load(str(output))
-    workers = {"worker-0", "worker-1"}
-    servers = {lane.group.split(":")[0] for lane in read.lanes} - workers
-    assert servers and servers <= {"server-0", "server-1"}  # one that no key is on has nothing to show
-    assert origins_of(read, "serve push") == workers
-    assert origins_of(read, "hear answer") == servers
-    assert list(tmp_path.iterdir()) == [output]
-
-
-def test_the_timeline_of_a_job_that_failed_shows_what_servers_did(tmp_path):
-    output = tmp_path / "job.json"
-    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "-s", "2", "--timeline", str(output)]
-    job = subprocess.run(
-        [*command, sys.executable, str(PROGRAMS / "exchange.py"), "raise"],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-    )
-    assert job.returncode, job.stdout + job.stderr
-    assert f"wrote {output}, the timeline of 4 processes" in job.stdout
-    assert origins_of(timeline.load(str(output)), "serve push") == {"worker-0", "worker-1"}
-
-
-def test_processes_that_were_ended_at_once_lack_in_the_timeline_alone(tmp_path):
-    output = tmp_path / "job.json"
-    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "--timeline", str(output)]
-    program = (
-        "import os, signal; from headrace import kv; kv = kv.create('dist_sync'); kv._barrier();"
-        "kv.rank or os.kill(os.getpid(), signal.SIGKILL); kv._barrier()"
-    )
-    job = subprocess.run(
-        [*command, sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS
-    )
-    assert job.returncode == 128 + signal.SIGKILL, job.stdout + job.stderr
-    assert "no timeline of worker 0, which ended without writing it" in job.stderr
-    assert f"wrote {output}, the timeline of 2 processes" in job.stdout
-
-
-def test_a_timeline_that_cannot_be_written_is_told_at_once(tmp_path):
-    with pytest.raises(SystemExit, match="headrace.launch: --timeline: .*No such file or directory"):
-        main(["-n", "1", "--timeline", str(tmp_path / "nowhere" / "job.html"), "true"])
