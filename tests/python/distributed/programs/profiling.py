@@ -32,6 +32,7 @@ def init(prefix):
 
 def exchange(prefix):
     store.pushpull(keys(prefix), [nd.ones((4,))] * 8, out=[nd.zeros((4,)) for _ in range(8)])
+    nd.waitall()  # a barrier does not wait for it
 
 
 if store.rank == 0 and "HEADRACE_TIMELINE" not in os.environ:
