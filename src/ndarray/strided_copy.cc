@@ -60,20 +60,20 @@ void interleave(T* to, const T* from, const Axis& outer, const Axis& inner) {
   }
 }
 
-// A plane of which the destination runs along `inner` and the source along `outer`, both packed there: whole cache
-// lines are read, turned in a small buffer and written.
+// A plane of which the destination runs along `inner`, packed, and the source along `outer`, in small steps: whole
+// cache lines are read, turned in a small buffer and written.
 template <class T>
 void transpose_plane(T* to, const T* from, const Axis& outer, const Axis& inner) {
   constexpr int64_t kLine = 64 / sizeof(T), kDepth = 4 * kLine;  // several lines of one source row share its page
-  if (inner.extent < kLine && outer.to == inner.extent) return interleave(to, from, outer, inner);
+  if (inner.extent < kLine && outer.to == inner.extent && outer.from == 1) return interleave(to, from, outer, inner);
   alignas(64) T tile[kDepth][kLine];
   for (int64_t i = 0; i < outer.extent; i += kDepth) {
     const int64_t height = std::min(kDepth, outer.extent - i);
     for (int64_t j = 0; j < inner.extent; j += kLine) {
       const int64_t width = std::min(kLine, inner.extent - j);
       for (int64_t b = 0; b < width; ++b) {
-        const T* row = from + (j + b) * inner.from + i;
-        for (int64_t a = 0; a < height; ++a) tile[a][b] = row[a];
+        const T* row = from + (j + b) * inner.from + i * outer.from;
+        for (int64_t a = 0; a < height; ++a) tile[a][b] = row[a * outer.from];
       }
       for (int64_t a = 0; a < height; ++a) {
         T* row = to + (i + a) * outer.to + j;
@@ -86,11 +86,16 @@ void transpose_plane(T* to, const T* from, const Axis& outer, const Axis& inner)
   }
 }
 
+bool is_turned(const Axis& outer, const Axis& inner) {
+  constexpr int64_t kSmallStep = 4;
+  return outer.from > 0 && outer.from <= kSmallStep && inner.to == 1;
+}
+
 // A plane whose destination runs along `inner` and whose source runs along `outer`: copied in square blocks, so that
 // both sides use whole cache lines.
 template <class T>
 void copy_plane(T* to, const T* from, const Axis& outer, const Axis& inner) {
-  if (outer.from == 1 && inner.to == 1) return transpose_plane(to, from, outer, inner);
+  if (is_turned(outer, inner)) return transpose_plane(to, from, outer, inner);
   constexpr int64_t kBlock = 32;
   for (int64_t i = 0; i < outer.extent; i += kBlock) {
     int64_t i_end = std::min(i + kBlock, outer.extent);
@@ -106,8 +111,27 @@ void copy_plane(T* to, const T* from, const Axis& outer, const Axis& inner) {
 }
 
 template <class T>
+void copy_axes(T* to, const T* from, std::span<const Axis> axes);
+
+// Several planes for transpose_plane(), one cache line of the destination's rows at a time: then what is read are as
+// many streams as such a line has elements.
+template <class T>
+void transpose_planes(T* to, const T* from, std::span<const Axis> axes) {
+  constexpr int64_t kLine = 64 / sizeof(T);
+  const Axis& inner = axes[2];
+  Axes part(axes.begin(), axes.end());
+  for (int64_t j = 0; j < inner.extent; j += kLine) {
+    part[2].extent = std::min(kLine, inner.extent - j);
+    for (int64_t i = 0; i < axes[0].extent; ++i)
+      transpose_plane(to + i * axes[0].to + j, from + i * axes[0].from + j * inner.from, part[1], part[2]);
+  }
+}
+
+template <class T>
 void copy_axes(T* to, const T* from, std::span<const Axis> axes) {
-  if (axes.empty()) {
+  if (axes.size() == 3 && is_turned(axes[1], axes[2]) && std::abs(axes[0].from) < axes[2].from) {
+    transpose_planes(to, from, axes);
+  } else if (axes.empty()) {
     *to = *from;
   } else if (axes.size() == 1) {
     copy_line(to, axes[0].to, from, axes[0].from, axes[0].extent);

@@ -81,6 +81,29 @@ TEST_P(StridedCopy, TurnsLongPlanes) {
     }
 }
 
+// Images of which every so many columns of every so many rows are copied, with channels innermost.
+TEST_P(StridedCopy, TurnsWhatLiesInSmallSteps) {
+  const size_t item = item_size(GetParam());
+  std::mt19937 random(1);
+  for (int64_t step : {1, 2, 3, 4, 5})
+    for (int64_t channels : {1, 5, 16, 67})
+      for (int64_t width : {1, 9, 150}) {
+        const Shape shape{2, channels, 3, width};
+        const int64_t row = width * step, plane = 3 * row * step;
+        const Strides from{channels * plane, plane, row * step, step};
+        const Strides to{3 * width * channels, 1, width * channels, channels};
+        const auto count = static_cast<size_t>(element_count(shape));
+        std::vector<char> source(static_cast<size_t>(2 * channels * plane) * item), target(count * item, 0);
+        for (char& byte : source) byte = static_cast<char>(random());
+        strided_copy(target.data(), to, source.data(), from, shape, GetParam());
+        for (int64_t flat = 0; flat < static_cast<int64_t>(count); ++flat) {
+          const char* a = source.data() + place(shape, from, flat) * static_cast<int64_t>(item);
+          const char* b = target.data() + place(shape, to, flat) * static_cast<int64_t>(item);
+          ASSERT_EQ(std::memcmp(a, b, item), 0) << step << ", " << channels << " x " << width << ", element " << flat;
+        }
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, StridedCopy,
                          testing::Values(DType::kUint8, DType::kFloat16, DType::kFloat32, DType::kFloat64));
 

@@ -22,11 +22,14 @@ Image describable(KernelContext& context, const Image& image) {
   return is_dense(image.shape, image.strides) ? image : packed_image(context, image);
 }
 
-// For gradients of weights oneDNN 3.2 gathers what a window of one element sees into scratch memory, and writes beyond
-// it where there are few channels: gathered here, there is nothing left to step over.
+// Whether what windows of one element see is packed, so that there is nothing left to step over. For gradients of
+// weights oneDNN 3.2 does so in scratch memory, and writes beyond it where there are few channels; in forward passes
+// data in another order than the library's is reordered anyhow, and what no window sees need not be.
 bool steps_over_data(const ConvolutionProblem& p) {
   const Window& w = p.window;
-  return p.pass == ConvolutionPass::kWeight && std::ranges::all_of(w.kernel, [](int64_t k) { return k == 1; }) &&
+  const bool is_packed = p.pass == ConvolutionPass::kWeight ||
+                         (p.pass == ConvolutionPass::kForward && !is_channels_last(p.data.shape, p.data.strides));
+  return is_packed && std::ranges::all_of(w.kernel, [](int64_t k) { return k == 1; }) &&
          std::ranges::all_of(w.pad, [](int64_t pad) { return pad == 0; }) &&
          std::ranges::any_of(w.stride, [](int64_t step) { return step > 1; });
 }

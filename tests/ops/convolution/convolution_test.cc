@@ -37,32 +37,35 @@ struct Buffer {
   }
 };
 
+// What a pass writes, the bias last, by the plain loops or as convolutions are computed.
+std::vector<std::vector<float>> results_of(ConvolutionPass pass, const Window& window, const Shape& out,
+                                           const Strides& data_strides, bool plain) {
+  const Shape data{2, 16, 7, 6}, weight{32, 16 / window.groups, window.kernel[0], window.kernel[1]};
+  Buffer x(data, data_strides, 1), w(weight, contiguous_strides(weight), 2), y(out, channels_last_strides(out), 3);
+  std::vector<float> bias(32, 2);
+  ConvolutionProblem p{.pass = pass, .window = window, .data = x.image, .weight = w.image, .out = y.image};
+  p.bias = bias.data();
+  KernelContext context(find_op("Convolution"), {}, {}, 0);
+  if (plain)
+    plain_convolution(p);
+  else
+    convolve(context, p);
+  if (pass == ConvolutionPass::kForward) return {y.values, bias};
+  return {pass == ConvolutionPass::kData ? x.values : w.values, bias};
+}
+
 // Small integers make sums exact, so the library and the plain loops give the same bits.
 TEST(Convolution, LibraryAndPlainLoopsAgreeInEveryPass) {
-  const OpDef& op = find_op("Convolution");
+  const Shape data{2, 16, 7, 6};
   for (int64_t groups : {1, 2, 16}) {
-    const Window window{.kernel = {3, 2}, .stride = {2, 1}, .dilate = {1, 2}, .pad = {1, 1}, .groups = groups};
-    for (auto pass : {ConvolutionPass::kForward, ConvolutionPass::kData, ConvolutionPass::kWeight}) {
-      const Shape data{2, 16, 7, 6}, weight{32, 16 / groups, 3, 2}, out{2, 32, 4, 6};
-      std::vector<std::vector<float>> results;
-      for (bool plain : {false, true}) {
-        Buffer x(data, channels_last_strides(data), 1), w(weight, contiguous_strides(weight), 2),
-            y(out, channels_last_strides(out), 3);
-        std::vector<float> bias(32, 2);
-        ConvolutionProblem p{.pass = pass, .window = window, .data = x.image, .weight = w.image, .out = y.image};
-        p.bias = bias.data();
-        KernelContext context(op, {}, {}, 0);
-        if (plain)
-          plain_convolution(p);
-        else
-          convolve(context, p);
-        results.push_back(pass == ConvolutionPass::kForward ? y.values
-                                                            : (pass == ConvolutionPass::kData ? x.values : w.values));
-        results.push_back(bias);
-      }
-      EXPECT_EQ(results[0], results[2]) << "groups " << groups << " pass " << static_cast<int>(pass);
-      EXPECT_EQ(results[1], results[3]) << "groups " << groups << " pass " << static_cast<int>(pass);
-    }
+    const Window large{.kernel = {3, 2}, .stride = {2, 1}, .dilate = {1, 2}, .pad = {1, 1}, .groups = groups};
+    const Window single{.kernel = {1, 1}, .stride = {2, 3}, .dilate = {1, 1}, .pad = {0, 0}, .groups = groups};
+    for (const auto& [window, out] : {std::pair(large, Shape{2, 32, 4, 6}), std::pair(single, Shape{2, 32, 4, 2})})
+      for (const Strides& order : {channels_last_strides(data), contiguous_strides(data)})
+        for (auto pass : {ConvolutionPass::kForward, ConvolutionPass::kData, ConvolutionPass::kWeight})
+          EXPECT_EQ(results_of(pass, window, out, order, false), results_of(pass, window, out, order, true))
+              << "groups " << groups << ", kernel of " << window.kernel[0] << ", pass " << static_cast<int>(pass)
+              << ", channels in steps of " << order[1];
   }
 }
 
