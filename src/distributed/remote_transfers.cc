@@ -180,6 +180,7 @@ struct RemoteStore::Receiving {
   Session& session;
   std::shared_ptr<void> announced;
   std::function<bool()> arrive;  // as a Wait has it
+  bool waits_for_servers;        // alone, not for other workers
   std::vector<std::shared_ptr<Var>> orders = {};
   std::vector<Landing> landings = {};
   std::vector<Session::Call> calls = {};  // of the shards of all landings, in order
@@ -206,6 +207,10 @@ struct RemoteStore::Receiving {
 
   bool await() {
     const LongWait told([&] {
+      if (waits_for_servers)
+        return fmt::format(
+            "kvstore pull: {} waits for {}; key {}: what was pushed before is on its way, or the server is slow",
+            name_of_worker(session), session.name_of(asked->front().server), to_string(first));
       return fmt::format(
           "kvstore pull: {} waits until all workers have pushed key {} as often as it has; one may be at a barrier, in "
           "another part of the program, or have no more data (Trainer.join)",
@@ -259,7 +264,8 @@ struct RemoteStore::Receiving {
 
 // Into the first array of each part, where that is as what is stored.
 void RemoteStore::receive(std::span<const Part> parts, int priority) {
-  const auto body = std::make_shared<Receiving>(session_, session_.announce(), wait_of({}).arrive);
+  const bool waits_for_servers = sharing_.asynchronous && sharing_.staleness < 1;
+  const auto body = std::make_shared<Receiving>(session_, session_.announce(), wait_of({}).arrive, waits_for_servers);
   std::vector<Var*> orders, reads, writes;
   for (const Part& part : parts) {
     Remote& remote = remote_of(part);
