@@ -228,6 +228,8 @@ Job job_of_environment() {
   job.limits.message_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_MESSAGE_MB", 2047, 1, 4095)) << 20;
   job.limits.keys = static_cast<size_t>(number_of("HEADRACE_MAX_KEYS", 1'000'000, 1, INT_MAX));
   job.limits.held_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_SERVER_MB", 0, 1, kMostMegabytes)) << 20;
+  job.limits.unanswered_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_UNANSWERED_MB", 256, 1, kMostMegabytes))
+                                << 20;
   job.routes = routes_of(variable_of("HEADRACE_ROUTES"));
   read_company(job);
   const bool stays_here =

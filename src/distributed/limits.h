@@ -12,6 +12,7 @@ struct Limits {
   size_t message_bytes = size_t{2047} << 20;  // of a request with its elements, beside what passes by shared memory
   size_t keys = 1'000'000;                    // on one server, of all stores
   size_t held_bytes = 0;  // arrays on one server, pushed ones that wait too; 0: the machine's memory
+  size_t unanswered_bytes = size_t{256} << 20;  // of what one worker pushes
 };
 
 // What a server holds for its job. Belongs to the thread of the server.

@@ -40,11 +40,12 @@ struct RemoteStore::Sending {
   Shard bytes;  // of its memory
   Request request;
   std::shared_ptr<void> announced;
+  std::shared_ptr<Room::Cargo> cargo;
 
   void operator()() {
     Load load =
         load_for(session, bytes.server, value, static_cast<size_t>(bytes.begin), static_cast<size_t>(bytes.end));
-    session.send(bytes.server, std::move(request), std::move(load));
+    session.send(bytes.server, std::move(request), std::move(load), std::move(cargo));
   }
 };
 
@@ -95,15 +96,16 @@ void RemoteStore::push_dense(const Part& part, NDArray value, int priority) {
     Var* const read[] = {&value.view()->storage()->var(), settings_order_.get()};
     Var* const written = remote.order.get();
     const auto count = static_cast<double>(bytes.end - bytes.begin);
-    runtime().engine.push(
-        TaskSpec{.name = "kvstore send",
-                 .reads = read,
-                 .writes = {&written, 1},
-                 .cost_ns = Engine::kInlineCostNs + kNsPerByte * count,
-                 .priority = Priority::kHigh,
-                 .urgency = priority,
-                 .bytes = count},
-        Sending{session_, remote.order, settings_order_, value, bytes, std::move(request), session_.announce()});
+    auto cargo = session_.book(static_cast<size_t>(bytes.end - bytes.begin), sharing_.asynchronous);
+    runtime().engine.push(TaskSpec{.name = "kvstore send",
+                                   .reads = read,
+                                   .writes = {&written, 1},
+                                   .cost_ns = Engine::kInlineCostNs + kNsPerByte * count,
+                                   .priority = Priority::kHigh,
+                                   .urgency = priority,
+                                   .bytes = count},
+                          Sending{session_, remote.order, settings_order_, value, bytes, std::move(request),
+                                  session_.announce(), std::move(cargo)});
   }
   ++remote.pushes;
 }
@@ -128,8 +130,9 @@ void RemoteStore::push_rows(const Part& part) {
   const NDArray values = packed(sum);
   values.wait_to_read();
   runtime().engine.wait_to_read(*settings_order_);
-  const size_t server = remote.shards[0].server;
-  session_.send(server, std::move(request), load_for(session_, server, values, 0, kvstore::bytes_of(values)));
+  const size_t server = remote.shards[0].server, bytes = kvstore::bytes_of(values);
+  auto cargo = session_.book(bytes, sharing_.asynchronous);
+  session_.send(server, std::move(request), load_for(session_, server, values, 0, bytes), std::move(cargo));
   ++remote.pushes;
 }
 
@@ -177,6 +180,7 @@ struct RemoteStore::Receiving {
   Session& session;
   std::shared_ptr<void> announced;
   std::function<bool()> arrive;  // as a Wait has it
+  bool waits_for_servers;        // alone, not for other workers
   std::vector<std::shared_ptr<Var>> orders = {};
   std::vector<Landing> landings = {};
   std::vector<Session::Call> calls = {};  // of the shards of all landings, in order
@@ -203,6 +207,10 @@ struct RemoteStore::Receiving {
 
   bool await() {
     const LongWait told([&] {
+      if (waits_for_servers)
+        return fmt::format(
+            "kvstore pull: {} waits for {}; key {}: what was pushed before is on its way, or the server is slow",
+            name_of_worker(session), session.name_of(asked->front().server), to_string(first));
       return fmt::format(
           "kvstore pull: {} waits until all workers have pushed key {} as often as it has; one may be at a barrier, in "
           "another part of the program, or have no more data (Trainer.join)",
@@ -256,7 +264,8 @@ struct RemoteStore::Receiving {
 
 // Into the first array of each part, where that is as what is stored.
 void RemoteStore::receive(std::span<const Part> parts, int priority) {
-  const auto body = std::make_shared<Receiving>(session_, session_.announce(), wait_of({}).arrive);
+  const bool waits_for_servers = sharing_.asynchronous && sharing_.staleness < 1;
+  const auto body = std::make_shared<Receiving>(session_, session_.announce(), wait_of({}).arrive, waits_for_servers);
   std::vector<Var*> orders, reads, writes;
   for (const Part& part : parts) {
     Remote& remote = remote_of(part);

@@ -60,6 +60,8 @@ Session& Session::get(const std::string& type, bool asynchronous) {
 
 Session::Session(const Job& job, const Route& route)
     : most_bytes_(job.limits.message_bytes),
+      has_replicas_(job.replicas > 1),
+      room_(std::make_shared<Room>(job.limits.unanswered_bytes)),
       route_(route),
       membership_(job, {},
                   {.departed =
@@ -158,17 +160,23 @@ void Session::check_size(const char* of, const char* what, size_t server, const 
         of, what, bytes, name_of(server), most_bytes_);
 }
 
-void Session::send(size_t server, Request request, Load load) {
+// Of replicas a synchronous push is answered when its round is closed.
+std::shared_ptr<Room::Cargo> Session::book(size_t bytes, bool asynchronous) {
+  return asynchronous || !has_replicas_ ? room_->book(bytes) : nullptr;
+}
+
+void Session::send(size_t server, Request request, Load load, std::shared_ptr<Room::Cargo> cargo) {
   check_size("kvstore", "push", server, request, load);
   std::string id = history::id_of(request.push(), membership_.incarnation());
-  links_[server]->ask(
-      std::move(request), std::move(load),
-      [this, server, id = std::move(id), announced = announce()](const grpc::Status& status, Reply&&, Elements&&) {
-        if (status.ok())
-          history::write("acknowledged", id);
-        else
-          fail_with(fmt::format("kvstore push: {}: {}", name_of(server), text_of(status)));
-      });
+  if (cargo) cargo->sent();
+  links_[server]->ask(std::move(request), std::move(load),
+                      [this, server, id = std::move(id), announced = announce(), cargo = std::move(cargo)](
+                          const grpc::Status& status, Reply&&, Elements&&) {
+                        if (status.ok())
+                          history::write("acknowledged", id);
+                        else
+                          fail_with(fmt::format("kvstore push: {}: {}", name_of(server), text_of(status)));
+                      });
 }
 
 void Session::transfer(size_t server, Request request, Load load, bool moves, Hear hear) {

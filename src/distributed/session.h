@@ -15,6 +15,7 @@
 
 #include "distributed/link.h"
 #include "distributed/membership.h"
+#include "distributed/room.h"
 #include "distributed/standstill.h"
 
 namespace headrace::distributed {
@@ -51,8 +52,11 @@ class Session {
   std::shared_ptr<void> announce();
   // Where a server on this machine will see an array of so many bytes; null: send the array as pieces.
   BlockPtr block_for(size_t server, size_t bytes) { return links_[server]->block_for(bytes); }
+  // Of a push that will be sent. Waits while too much is on its way to the servers; not where their answers wait for
+  // other workers.
+  std::shared_ptr<Room::Cargo> book(size_t bytes, bool asynchronous);
   // Sends a push and returns; what becomes of it raise_failure() tells. Raises ValueError for one that is too large.
-  void send(size_t server, Request request, Load load);
+  void send(size_t server, Request request, Load load, std::shared_ptr<Room::Cargo> cargo);
   // Sends a transfer and returns. `hear` as Link has it. Raises ValueError for one that is too large. `moves`: others
   // answer it without their programs, so that this worker does not stand meanwhile.
   void transfer(size_t server, Request request, Load load, bool moves, Hear hear);
@@ -93,6 +97,8 @@ class Session {
   void check_size(const char* of, const char* what, size_t server, const Request& request, const Load& load) const;
 
   const size_t most_bytes_;  // of a message
+  const bool has_replicas_;
+  const std::shared_ptr<Room> room_;
   const Route route_;
   std::atomic<int> stores_{0};
   std::atomic<int> moving_{0};  // transfers that nobody has answered

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import pathlib
 import sys
 import warnings
@@ -48,6 +49,8 @@ class SavingStore(KVStore):
             self._clock.begin()
             if not self._others_restored():
                 self._restore()
+        elif self.rank == 0 and self._may_go_on():
+            self._tell_restored(None)
 
     # --- states of the optimizer ---
 
@@ -198,7 +201,7 @@ class SavingStore(KVStore):
         """
         if self._restored_states is _UNKNOWN:
             self._restored_states = None
-            if self._clock.folder is not None:
+            if self._may_go_on():
                 told = self._store.ask_servers(ASK_RESTORED, [b""] * self._store.servers)
                 self._restored_states = _by_rank(json.loads(told[0]))
             if self._store.has_joined:
@@ -214,7 +217,7 @@ class SavingStore(KVStore):
 
     def _restore(self):
         """Looks for a checkpoint, and tells the servers of what others have to know, before they can push."""
-        states, nothing = None, [b""] * self._store.servers
+        states = None
         if (found := newest_checkpoint(self._clock.folder)) is not None:
             self._checkpoint, manifest = found
             print(f"kvstore: going on from the checkpoint {self._checkpoint}", file=sys.stderr)
@@ -222,10 +225,23 @@ class SavingStore(KVStore):
             self._restored = dict(zip(manifest["keys"], weights))
             states = manifest["worker_states"]
             self._is_bringing_back = True
+        self._tell_restored(states)
+
+    def _tell_restored(self, states):
+        """Servers what workers had kept in a checkpoint; None: there is none, and no worker waits for it."""
         self._store.ask_servers(RESTORE, [json.dumps(states).encode()] * self._store.servers)
-        if found is None:
-            self._store.ask_servers(RESTORED, nothing)
+        if states is None:
+            self._store.ask_servers(RESTORED, [b""] * self._store.servers)
         self._restored_states = _by_rank(states)
+
+    def _may_go_on(self):
+        """Whether worker 0 tells the others of a checkpoint. Those of other launchers than the job's do not
+        know of its folder.
+        """
+        if self._clock.folder is not None:
+            return True
+        is_elastic = any(os.environ.get(name) for name in ("HEADRACE_ELASTIC", "HEADRACE_JOIN"))
+        return is_elastic and not self.is_capable("asynchronous")
 
     def _restored_for(self, key, given):
         saved = self._restored.get(key, given)

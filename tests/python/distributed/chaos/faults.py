@@ -1,5 +1,6 @@
 """What happens to the processes of a job, and when."""
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -100,9 +101,11 @@ class Faults:
         return sum(path.read_text().count("applied ") for path in files)
 
     def _leader(self):
-        """The process of the scheduler that leads; None: none does."""
+        """The process of the scheduler that leads; None: none does, or etcd, which knows, is away."""
         there = processes_of(self._port)
-        return next((one for one in self._etcd.leaders() if one in there), None)
+        with contextlib.suppress(OSError):
+            return next((one for one in self._etcd.leaders() if one in there), None)
+        return None
 
     def _primaries(self):
         """{server: (epoch, process)} of those that run."""
@@ -158,7 +161,7 @@ class Faults:
             return True
         if fault.what == "clock":
             return self._set_clock(process, fault.hours)
-        if fault.what == "stop" and fault.role == "leader":
+        if fault.what == "stop" and fault.role == "leader" and not fault.seconds:  # until "wake leader"
             self._former = process
         if fault.what == "stop":
             self._later(fault, _signal, process, signal.SIGCONT)

@@ -18,8 +18,14 @@ def main(folder):
     store.init("w", nd.zeros((3,)))
     store.pull("w", out=out)
     first = int(-out.asnumpy()[0])
+    states = store.restored_states()  # all know the same of those that were there
+    assert distributed.all_gather_object(states) == [states] * store.num_workers
+    assert all(of_one == (states or {})[0] for of_one in (states or {}).values())
+    place = {"step": (states or {0: {"step": 0}})[0]["step"]}
+    store.keep_state(lambda: place)
     steps = 0
     while not distributed.broadcast_object((folder / "enough").exists()):
+        place["step"] += 1
         store.push("w", nd.ones((3,)))
         store.pull("w", out=out)
         steps += 1
