@@ -11,9 +11,8 @@ std::shared_ptr<Room::Cargo> Room::book(size_t bytes) {
   if (!fits(bytes)) {
     const LongWait told([this, bytes] {
       return fmt::format(
-          "kvstore push: {} bytes wait until servers have taken some of the {} before them; the servers, or the links "
-          "to "
-          "them, are slower than what is pushed; HEADRACE_MAX_UNANSWERED_MB says how much may be on its way",
+          "kvstore push: {} bytes wait until servers have taken some of the {} before them; the servers, or the links, "
+          "are slower than what is pushed; HEADRACE_MAX_UNANSWERED_MB says how much may be on its way",
           bytes, bytes_);
     });
     while (changed_.wait_for(lock, patience_, [&] { return fits(bytes) || sent_ > 0; }) && !fits(bytes))
