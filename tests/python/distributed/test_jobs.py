@@ -289,28 +289,6 @@ def test_a_job_ends_as_a_whole(ends):
         time.sleep(0.05)
 
 
-def test_an_interrupt_counts_that_other_code_has_swallowed():
-    code = """
-import contextlib, os, signal, sys
-from headrace import _processes, launch
-
-status, left = _processes.Process.status, [20]
-
-def swallowing(process):
-    left[0] -= 1
-    if left[0] == 0:
-        with contextlib.suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGTERM)
-            os.getpid()
-    return status(process)
-
-_processes.Process.status = swallowing
-sys.exit(launch.main(["-n", "1", sys.executable, "-c", "import time; time.sleep(600)"]))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
-    assert done.returncode == 128 + signal.SIGINT and "interrupted" in done.stderr, done.stderr
-
-
 def start_by_roles(command, **options):
     """A scheduler, a server and two workers that no launcher knows of."""
     environment = {
