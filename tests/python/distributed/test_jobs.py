@@ -201,6 +201,31 @@ except MXNetError as error:
     assert job.stdout.count(expected) == 2, job.stdout + job.stderr
 
 
+def test_workers_that_make_stores_of_different_kinds_are_both_told():
+    code = """
+import os
+from headrace import kv, nd
+from headrace.base import MXNetError
+store = kv.create("dist_async", staleness=2) if os.environ["DMLC_WORKER_ID"] == "0" else kv.create("dist")
+try:
+    store.init("w", nd.ones((2,)))
+    store.pull("w", out=nd.ones((2,)))
+    store.barrier()
+except MXNetError as error:
+    print("seen:", error)
+"""
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    kinds = "an asynchronous store of staleness 2", "a synchronous store"
+    for rank in range(2):
+        assert f"[worker {rank}] seen: " in job.stdout, job.stdout + job.stderr
+    second = 0 if f"rank 0 makes {kinds[0]}" in job.stdout else 1
+    expected = (
+        f"rank {second} makes {kinds[second]} where another rank makes {kinds[1 - second]}; all ranks make"
+    )
+    assert job.stdout.count(expected) == 2, job.stdout + job.stderr
+
+
 @pytest.mark.parametrize(
     ("what", "status", "how"),
     [("kill", 128 + signal.SIGKILL, "was lost"), ("exit", 3, "has ended"), ("raise", 1, "has ended")],

@@ -38,7 +38,8 @@ def test_who_was_ended_by_a_signal_is_told_by_its_name_if_it_has_one(number, how
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("train.py", "say `python {}`"), ("train", "may not be executed"), ("", "no such program")]
+    ("name", "why"),
+    [("train.py", "say `python {}`"), ("train", "may not be executed"), ("", "no such program")],
 )
 def test_what_cannot_be_started_is_told_with_the_reason(tmp_path, name, why):
     program = os.fspath(tmp_path / name) if name else "/nowhere/program"
