@@ -45,8 +45,9 @@ class Optimizer:
 
     A subclass defines `create_state(index, weight)` and `update(index, weight, grad, state)`. A rule that
     updates many parameters at once defines `make_group(indices, weights, grads, states)` and
-    `update_group(group)` as well. Servers of a store share large arrays, so that each updates a part of them, if
-    the class says `is_elementwise = True` in its body: that what becomes of an element depends on that alone.
+    `update_group(group)` as well. Servers of a store share large arrays, so that each updates a part of them,
+    if the class says `is_elementwise = True` in its body: that what becomes of an element depends on that
+    alone.
 
     Examples
     --------

@@ -206,17 +206,18 @@ def test_workers_that_make_stores_of_different_kinds_are_both_told():
 import os
 from headrace import kv, nd
 from headrace.base import MXNetError
-store = kv.create("dist_async", staleness=2) if os.environ["DMLC_WORKER_ID"] == "0" else kv.create("dist")
+store = kv.create("dist_async", staleness=2) if os.environ["DMLC_WORKER_ID"] == "1" else kv.create("dist")
 try:
     store.init("w", nd.ones((2,)))
-    store.pull("w", out=nd.ones((2,)))
-    store.barrier()
+    out = nd.ones((2,))
+    store.pushpull("w", out)
+    out.wait_to_read()
 except MXNetError as error:
     print("seen:", error)
 """
     command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, "-c", code]
     job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-    kinds = "an asynchronous store of staleness 2", "a synchronous store"
+    kinds = "a synchronous store", "an asynchronous store of staleness 2"
     for rank in range(2):
         assert f"[worker {rank}] seen: " in job.stdout, job.stdout + job.stderr
     second = 0 if f"rank 0 makes {kinds[0]}" in job.stdout else 1
