@@ -53,11 +53,13 @@ class Job:
         self._beginning = None  # with more workers; None: the job is not elastic
         self.awaited = 0  # workers of other launchers with which it begins anew; 0: it does not
         self.is_interrupted = False
+        self._is_ending = False
+        self._hurries = False  # it was interrupted when it was ending: nothing is waited for any more
 
     def run(self):
+        may_be_ignored = (signal.SIGINT, signal.SIGHUP)  # as behind nohup, or in the background of a script
         heard = [signal.SIGTERM]
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            heard.append(signal.SIGINT)
+        heard += [one for one in may_be_ignored if signal.getsignal(one) is not signal.SIG_IGN]
         previous = {number: signal.signal(number, self._interrupt) for number in heard}
         try:
             self._start()
@@ -68,7 +70,7 @@ class Job:
             if failed is None:
                 failed = self._await_helpers()
             else:
-                _await_ends(self._workers, _SECONDS_TO_TELL)
+                self._await_ends(self._workers, _SECONDS_TO_TELL)
         except KeyboardInterrupt:
             self.is_interrupted, failed = True, None
         finally:
@@ -87,6 +89,9 @@ class Job:
         return 0
 
     def _interrupt(self, number, frame):
+        if self.is_interrupted or self._is_ending:
+            self._hurries = True
+            return
         self.is_interrupted = True
         raise KeyboardInterrupt
 
@@ -250,30 +255,32 @@ class Job:
             if (failed := _cause(self._needed_helpers())) is not None:
                 return failed
             self._pause()
-        _await_ends(self._helpers[: self._begun], _SECONDS_TO_END)
-        _await_ends(self._helpers, _SECONDS_OF_LATE)
+        self._await_ends(self._helpers[: self._begun], _SECONDS_TO_END)
+        self._await_ends(self._helpers, _SECONDS_OF_LATE)
         self._start_server = None
         return _cause(self._needed_helpers())
 
     def _end_all(self, number):
+        self._is_ending = True
         everybody = [*self._workers, *self._helpers]
         for one in everybody:
             if one.status() is None:
                 one.end(number)
-        _await_ends(everybody, _SECONDS_TO_END)
+        self._await_ends(everybody, _SECONDS_TO_END)
         for one in everybody:
             one.end(signal.SIGKILL)  # also what a process has started and left behind
             one.reap()
+
+    def _await_ends(self, processes, seconds):
+        """Waits until all of them have ended, at most for so long."""
+        deadline = time.monotonic() + seconds
+        while any(one.status() is None for one in processes) and time.monotonic() < deadline:
+            if self._hurries:
+                return
+            time.sleep(0.02)
 
 
 def _cause(processes):
     """The one that failed, if any: rather one that was killed than one that may have ended for want of it."""
     failed = [one for one in processes if one.has_failed()]
     return next((one for one in failed if one.was_killed()), failed[0] if failed else None)
-
-
-def _await_ends(processes, seconds):
-    """Waits until all of them have ended, at most for so long."""
-    deadline = time.monotonic() + seconds
-    while any(one.status() is None for one in processes) and time.monotonic() < deadline:
-        time.sleep(0.02)

@@ -27,6 +27,8 @@ def options_of(arguments, description):
     parser = _parser(description)
     arguments = with_range(list(arguments), lambda some: parser.parse_args(some).command)
     options = parser.parse_args(arguments)
+    if options.command[:1] == ["--"]:  # as many launchers have it before a program
+        del options.command[0]
     _check(parser, options)
     if options.num_servers is None:
         options.num_servers = options.num_workers if options.launcher or options.hosts else 1

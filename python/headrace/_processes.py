@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from ._rank import LIVE, SHOWN, TOLD, end_when_stopped, lines_of
+from ._rank import LIVE, SHOWN, TOLD, end_when_stopped, lines_of, name_of_signal
 from ._screen import show_live
 
 __all__ = [
@@ -50,7 +50,7 @@ class Process:
 
     def _begin(self, command, environment, stdin):
         if shutil.which(command[0], path=environment.get("PATH")) is None:
-            raise FileNotFoundError("there is no such program to run")
+            raise FileNotFoundError(_why_it_does_not_run(command[0]))
         return subprocess.Popen(
             [sys.executable, "-I", _RANK, "become", *command],
             env=environment,
@@ -105,7 +105,15 @@ class Process:
         code = self.process.returncode
         if code >= 0:
             return self.status(), f"{self.name} ended with status {code}"
-        return self.status(), f"{self.name} was ended by {signal.Signals(-code).name}"
+        return self.status(), f"{self.name} was ended by {name_of_signal(-code)}"
+
+
+def _why_it_does_not_run(program):
+    if not os.path.isfile(program):
+        return "there is no such program to run"
+    if program.endswith(".py"):
+        return f"it is a file of Python; say `python {program}`"
+    return "it is a file that may not be executed, or is not on PATH"
 
 
 class Several(Process):

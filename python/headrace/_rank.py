@@ -53,8 +53,16 @@ def main(role, variable, *command):
     if code > 0:
         tell(f"{TOLD}{status} {name} ended with status {code}")
     if code < 0:
-        tell(f"{TOLD}{status} {name} was ended by {signal.Signals(-code).name}")
+        tell(f"{TOLD}{status} {name} was ended by {name_of_signal(-code)}")
     return status
+
+
+def name_of_signal(number):
+    """SIGKILL and its like; those of real time have numbers alone."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def lines_of(stream, show_live=None):

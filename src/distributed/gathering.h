@@ -77,8 +77,8 @@ class Gathering {
   void stand(const Standing& standing);
 
   // Waits until the job is over; false: until another scheduler decides. Raises RuntimeError when the job could not
-  // begin, and what the keeper raises.
-  bool await_end();
+  // begin, for which all nodes have to come in time, and what the keeper raises.
+  bool await_end(std::chrono::milliseconds time_to_come = std::chrono::minutes(5));
   // Another scheduler decides from now on: nodes are sent there, and told nothing.
   void abandon();
   bool is_abandoned();
@@ -120,6 +120,7 @@ class Gathering {
   static std::string text_of(const Seat& seat);
   static size_t count(const std::vector<Seat*>& seats);
   bool is_complete() const;
+  std::string text_of_absent() const;
   void admit(Listener& stream, const Node& node);
   std::string reason_against(const Node& node);
   void seat(Listener& stream, const Node& node);

@@ -1,4 +1,6 @@
 // The course of a gathering as a whole: what is said when, what another scheduler goes on with, and the end.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,8 +10,7 @@
 namespace headrace::distributed {
 namespace {
 
-constexpr std::chrono::minutes kGatheringTime{5};  // within which all nodes have to come
-constexpr std::chrono::seconds kPartingTime{5};    // within which servers end
+constexpr std::chrono::seconds kPartingTime{5};  // within which servers end
 constexpr std::chrono::milliseconds kReviewTime{20};
 constexpr std::chrono::milliseconds kReturnTime{4000};  // within which nodes find a scheduler that leads, at least
 
@@ -205,11 +206,32 @@ bool Gathering::await(std::unique_lock<std::mutex>& lock, Clock::time_point dead
   return true;
 }
 
-bool Gathering::await_end() {
+// Which workers have not come, as far as those that have were told their ranks.
+std::string Gathering::text_of_absent() const {
+  std::vector<size_t> absent;
+  for (size_t rank = 0; rank < workers_.size(); ++rank) {
+    if (workers_[rank] && workers_[rank]->node.rank() < 0) return {};
+    if (!workers_[rank]) absent.push_back(rank);
+  }
+  if (absent.empty()) return {};
+  constexpr size_t kMostNamed = 8;
+  const size_t more = absent.size() - std::min(absent.size(), kMostNamed);
+  absent.resize(absent.size() - more);
+  const bool is_one = absent.size() == 1;
+  return fmt::format("; {} {}{} not come: did {} end, or make no store and no exchange? All workers run one program",
+                     is_one ? "worker" : "workers", fmt::join(absent, ", "),
+                     more > 0 ? fmt::format(" and {} more have", more)
+                     : is_one ? " has"
+                              : " have",
+                     is_one ? "it" : "they");
+}
+
+bool Gathering::await_end(std::chrono::milliseconds time_to_come) {
   std::unique_lock lock(mutex_);
-  if (!await(lock, Clock::now() + kGatheringTime, [&] { return has_begun_ || !refusal_.empty(); }))
-    refuse_all(fmt::format("after {} minutes {} of {} workers and {} of {} servers are there", kGatheringTime.count(),
-                           count(workers_), job_.workers, count(servers_), job_.servers));
+  if (!await(lock, Clock::now() + time_to_come, [&] { return has_begun_ || !refusal_.empty(); }))
+    refuse_all(fmt::format("after {} seconds {} of {} workers and {} of {} servers are there{}",
+                           time_to_come.count() / 1e3, count(workers_), job_.workers, count(servers_), job_.servers,
+                           text_of_absent()));
   if (has_begun_) await(lock, Clock::time_point::max(), [&] { return count(workers_) == 0 || !refusal_.empty(); });
   if (!is_abandoned_) await_departures(lock);
   lock.unlock();

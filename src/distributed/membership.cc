@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "distributed/channel.h"
+#include "distributed/long_waits.h"
 #include "distributed/processes.h"
 #include "distributed/protocol.grpc.pb.h"
 #include "distributed/retries.h"
@@ -64,13 +65,27 @@ class Membership::Attending {
     node_.set_process(own_process());
     open_channel(job_, schedulers_[0]);  // raises here what it would raise in the thread
     thread_ = std::thread([this] { run(); });
+    await_cluster();
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return cluster_ || is_over_; });
     if (cluster_) return;
     const std::string why = why_;
     lock.unlock();
     close();
     fail(ErrorKind::kRuntime, "distributed: the {} cannot join: {}", role_name(job_.role), why);
+  }
+
+  // Until all nodes have come, or it is known that they do not.
+  void await_cluster() {
+    std::optional<LongWait> told;
+    if (job_.role == Role::kWorker)
+      told.emplace([workers = job_.workers, servers = job_.servers] {
+        return fmt::format(
+            "distributed: the worker waits until all {} workers and {} servers of the job have come; one may have "
+            "ended, do other things first, or make no store and no exchange",
+            workers, servers);
+      });
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return cluster_ || is_over_; });
   }
 
   ~Attending() {

@@ -188,6 +188,14 @@ void ServedStore::spoil(const kvstore::Key& key, Entry& entry, const std::string
   answer_pulls(key, entry);
 }
 
+void ServedStore::fail_for_all(const std::string& why) {
+  if (!is_open_) {
+    error_ = why;
+    for (auto& [key, entry] : entries_) spoil(key, entry, error_);
+  }
+  fail(ErrorKind::kRuntime, "{}", why);
+}
+
 // A push is answered when it is kept: in its round, or, where the job has replicas, when that is closed.
 void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
                        const Asker& asker) {
@@ -379,10 +387,8 @@ void ServedStore::carry_out(const CommandRequest& request) {
   } catch (const std::exception& error) {
     // Where workers may come the others go on; what one refuses that it was given twice changes nothing.
     if (head != kSetOptimizer || is_open_ || last == commands_.end() || last->second.ranks.contains(rank)) throw;
-    error_ = fmt::format("{}; the first is that of worker {}, the second that of worker {}", error.what(),
-                         *last->second.ranks.begin(), rank);
-    for (auto& [key, entry] : entries_) spoil(key, entry, error_);
-    fail(ErrorKind::kRuntime, "{}", error_);
+    fail_for_all(fmt::format("{}; the first is that of worker {}, the second that of worker {}", error.what(),
+                             *last->second.ranks.begin(), rank));
   }
   commands_[head] = {request.body(), {rank}};
 }

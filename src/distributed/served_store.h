@@ -44,6 +44,10 @@ class ServedStore {
   void pull(PullRequest request, const Asker& asker);
   void command(const CommandRequest& request, const Asker& asker);
 
+  // Raises what a worker has done that does not go with what others have; they are told, too, unless workers come and
+  // go.
+  [[noreturn]] void fail_for_all(const std::string& why);
+
   // Whether pushes of workers other than 0 have to wait for what worker 0 brings back.
   bool is_restoring() const noexcept { return is_restoring_; }
 

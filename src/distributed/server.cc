@@ -412,17 +412,19 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
                                                      program_, holdings_, later(), backup_);
     if (is_new)
       for (const auto& [rank, worker] : departed_) found->second.depart(worker);
-    check(
-        found->second.is_asynchronous() == place.asynchronous(), ErrorKind::kValue,
-        "kvstore create: rank {} makes an {} store where another rank makes an {} one; all ranks make the same stores "
-        "in the same order",
-        place.rank(), place.asynchronous() ? "asynchronous" : "synchronous",
-        place.asynchronous() ? "synchronous" : "asynchronous");
-    check(found->second.staleness() == place.staleness(), ErrorKind::kValue,
-          "kvstore create: rank {} makes a store of staleness {} where another rank makes one of {}; all ranks make "
-          "the same stores in the same order",
-          place.rank(), place.staleness(), found->second.staleness());
+    const std::string own = kind_of(place.asynchronous(), place.staleness());
+    const std::string first = kind_of(found->second.is_asynchronous(), found->second.staleness());
+    if (own != first)
+      found->second.fail_for_all(
+          fmt::format("kvstore create: rank {} makes {} where another rank makes {}; all ranks make the same stores in "
+                      "the same order",
+                      place.rank(), own, first));
     return found->second;
+  }
+
+  static std::string kind_of(bool asynchronous, uint32_t staleness) {
+    const char* const kind = asynchronous ? "an asynchronous store" : "a synchronous store";
+    return staleness == 0 ? kind : fmt::format("{} of staleness {}", kind, staleness);
   }
 
   Relay& relay() {

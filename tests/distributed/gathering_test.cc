@@ -411,5 +411,42 @@ TEST_F(Refuses, AServerOfAnotherVersion) {
   expect_refusal(old, "the server is Headrace , the scheduler " HEADRACE_VERSION "; use one version");
 }
 
+// The reason why a job does not begin.
+std::string reason_why(Gathering& gathering) {
+  try {
+    gathering.await_end(std::chrono::milliseconds(1));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "it has begun";
+}
+
+TEST(Gathering, NamesWorkersThatHaveNotCome) {
+  const Job job{.role = Role::kScheduler, .workers = 3, .servers = 1};
+  Node node;
+  node.set_role(WORKER);
+  node.set_version(HEADRACE_VERSION);
+  node.set_workers(3);
+  node.set_servers(1);
+  node.set_replicas(1);
+  for (const int rank : {1, -1}) {
+    Ear worker;
+    Gathering gathering(job);
+    node.set_token(static_cast<uint64_t>(2 + rank));
+    node.set_rank(rank);
+    gathering.enter(worker, node);
+    auto reason = std::async(std::launch::async, [&gathering] { return reason_why(gathering); });
+    EXPECT_TRUE(worker.end().ok());
+    gathering.leave(worker);
+    EXPECT_EQ(
+        reason.get(),
+        std::string("distributed: the job cannot begin: after 0.001 seconds 1 of 3 workers and 0 of 1 servers are "
+                    "there") +
+            (rank < 0 ? ""
+                      : "; workers 0, 2 have not come: did they end, or make no store and no exchange? All "
+                        "workers run one program"));
+  }
+}
+
 }  // namespace
 }  // namespace headrace::distributed

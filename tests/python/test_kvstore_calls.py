@@ -111,6 +111,8 @@ def test_updates_come_in_the_order_of_keys(store):
         (lambda store: store.set_gradient_compression({"type": "1bit"}), ValueError),
         (lambda store: store.set_gradient_compression({"type": "2bit", "wide": 1}), ValueError),
         (lambda store: store.set_gradient_compression({"type": "2bit", "threshold": -1}), ValueError),
+        (lambda store: store.set_gradient_compression({"type": "2bit", "threshold": "x"}), ValueError),
+        (lambda store: store.set_gradient_compression({"type": "2bit", "threshold": None}), ValueError),
         (lambda store: step(kvstore=3), TypeError),
         (lambda store: step(kvstore="dist_sync"), ValueError),
         (lambda store: step(kvstore="teststore", update_on_kvstore=True), ValueError),

@@ -182,7 +182,13 @@ class KVStore(KVStoreBase):
             raise ArrayValueError(
                 f"kvstore set_gradient_compression: {given}; expected 'type': {' or '.join(_COMPRESSIONS)}"
             )
-        threshold = float(params.pop("threshold", _DEFAULT_THRESHOLD))
+        threshold = params.pop("threshold", _DEFAULT_THRESHOLD)
+        try:
+            threshold = float(threshold)
+        except (TypeError, ValueError):
+            raise ArrayValueError(
+                f"kvstore set_gradient_compression: threshold is a number above 0, got {threshold!r}"
+            ) from None
         if params:
             raise ArrayValueError(
                 f"kvstore set_gradient_compression: unknown parameters {', '.join(map(str, params))}; "

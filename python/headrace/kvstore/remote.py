@@ -16,7 +16,6 @@ __all__ = ["RemoteKVStore"]
 
 _COUNTERS = ("num_update", "begin_num_update", "aggregate_num", "allow_np_array")  # of what servers do
 _PLAIN = (bool, int, float, str, type(None))
-_LOOK_AT_WHOLE_ARRAYS = ("LAMB", "LARS", "LANS", "LBSGD")  # rules with norms of arrays
 
 
 class RemoteKVStore(SavingStore):
@@ -49,7 +48,7 @@ class RemoteKVStore(SavingStore):
             raise ArrayTypeError(
                 f"kvstore set_optimizer: expected an Optimizer, got {type(optimizer).__name__}"
             )
-        if any(klass.__name__ in _LOOK_AT_WHOLE_ARRAYS for klass in type(optimizer).__mro__):
+        if not type(optimizer).is_elementwise:
             self._store.keep_whole()
         self._store.send_command(SET_OPTIMIZER, packed(optimizer))
         self._optimizer = optimizer

@@ -94,6 +94,7 @@ class AdaGrad(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _state_arrays = 1
     _decays_gradient = False
 
@@ -137,6 +138,8 @@ class RMSProp(ArrayOptimizer):
     [0.6837723 2.3162277]
     <NDArray 2 @cpu(0)>
     """
+
+    is_elementwise = True
 
     def __init__(
         self,
@@ -187,6 +190,7 @@ class AdaDelta(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _state_arrays = 2
     _decays_gradient = False
 
@@ -220,6 +224,7 @@ class Ftrl(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _state_arrays = 2
     _decays_gradient = False
 
@@ -270,6 +275,7 @@ class FTML(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _state_arrays = 3
 
     def __init__(self, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
@@ -305,6 +311,7 @@ class Signum(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _decays_gradient = False
 
     def __init__(self, learning_rate=0.01, momentum=0.9, wd_lh=0.0, **kwargs):
@@ -338,6 +345,7 @@ class Adamax(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _state_arrays = 2
 
     def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
@@ -367,6 +375,7 @@ class Nadam(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _state_arrays = 2
 
     def __init__(
@@ -408,6 +417,7 @@ class DCASGD(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _decays_gradient = False
 
     def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
@@ -444,6 +454,7 @@ class SGLD(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _decays_gradient = False
 
     def _apply(self, w, g, state, lr, wd, t, index):
@@ -466,6 +477,7 @@ class Test(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     __test__ = False  # pytest: this is no test
     _state_arrays = 1
 

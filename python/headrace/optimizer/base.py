@@ -45,7 +45,9 @@ class Optimizer:
 
     A subclass defines `create_state(index, weight)` and `update(index, weight, grad, state)`. A rule that
     updates many parameters at once defines `make_group(indices, weights, grads, states)` and
-    `update_group(group)` as well.
+    `update_group(group)` as well. Servers of a store share large arrays, so that each updates a part of them,
+    if the class says `is_elementwise = True` in its body: that what becomes of an element depends on that
+    alone.
 
     Examples
     --------
@@ -62,11 +64,13 @@ class Optimizer:
     """
 
     opt_registry: dict = {}
+    is_elementwise = False  # holds for the class that says so, and for no subclass
     has_update_group = False  # whether update_group may be used: it belongs to the class that defines update
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         own = cls.__dict__
+        cls.is_elementwise = own.get("is_elementwise", False)
         if "update_group" in own:
             cls.has_update_group = True
         elif "update" in own or "update_multi_precision" in own:

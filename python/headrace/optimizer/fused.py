@@ -152,6 +152,7 @@ class SGD(_MomentumOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _momentum_operation = "sgd_mom_update"
 
     def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
@@ -174,6 +175,8 @@ class ccSGD(SGD):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
+
 
 @register
 class NAG(_MomentumOptimizer):
@@ -190,6 +193,7 @@ class NAG(_MomentumOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
+    is_elementwise = True
     _momentum_operation = "nag_mom_update"
 
 
@@ -210,6 +214,8 @@ class Adam(FusedOptimizer):
     [0.8999994 2.1000006]
     <NDArray 2 @cpu(0)>
     """
+
+    is_elementwise = True
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
         super().__init__(learning_rate=learning_rate, **kwargs)

@@ -1,5 +1,9 @@
-"""States of optimizers on several servers: joined, and cut for other numbers of servers."""
+"""Optimizers of arrays that several servers share, and their states: joined, and cut for other numbers."""
 
+import os
+import pathlib
+import subprocess
+import sys
 import types
 
 import pytest
@@ -9,6 +13,8 @@ from headrace.kvstore.saving import SavingStore
 from headrace.kvstore.states import cut_states, joined_states, set_states
 from headrace.optimizer.state_io import load_states
 
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+SECONDS = 120  # that a job may take on a busy machine
 LAYOUTS = {
     0: ((2, 2), [(1, 0, 4)]),
     "split": ((3, 4), [(0, 0, 5), (1, 5, 12)]),
@@ -86,3 +92,23 @@ def test_update_counts_are_those_of_the_server_that_holds_the_key():
     store._store = types.SimpleNamespace(servers=2, ask_servers=lambda head, bodies: answers)
     _, joined = load_states(store._states(with_optimizer=True))
     assert joined._index_update_count == {0: 3, 1: 4}
+
+
+def test_optimizers_that_look_at_whole_arrays_get_them_whole(monkeypatch):
+    monkeypatch.setenv("MXNET_KVSTORE_BIGARRAY_BOUND", "40")
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "-s", "2"]
+    command += ["--env", f"PYTHONPATH={PROGRAMS}:{os.environ.get('PYTHONPATH', '')}"]
+    command += [sys.executable, str(PROGRAMS / "whole.py")]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, job.stdout + job.stderr
+
+
+def test_a_class_says_for_itself_alone_that_its_rule_is_elementwise():
+    class Own(optimizer.SGD):
+        pass
+
+    class Elementwise(optimizer.Optimizer):
+        is_elementwise = True
+
+    assert optimizer.SGD.is_elementwise and Elementwise.is_elementwise
+    assert not Own.is_elementwise and not optimizer.LAMB.is_elementwise

@@ -1,5 +1,6 @@
-"""Calls of a worker that wait for others leave its own threads alone."""
+"""Calls of a worker that wait for others leave its own threads alone, and say what they wait for."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -15,3 +16,26 @@ def test_threads_run_while_rows_are_waited_for(tmp_path, call):
     command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, str(PROGRAM)]
     job = subprocess.run([*command, str(tmp_path), call], capture_output=True, text=True, timeout=SECONDS)
     assert job.returncode == 0, job.stdout + job.stderr
+
+
+def test_a_worker_that_waits_for_the_others_to_come_says_so(tmp_path):
+    comes = tmp_path / "comes"
+    code = f"""
+import os, time
+from headrace import kv
+while os.environ["DMLC_WORKER_ID"] == "1" and not os.path.exists({os.fspath(comes)!r}):
+    time.sleep(0.01)
+kv.create("dist_sync").barrier()
+"""
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "--env", "HEADRACE_STALL_SECONDS=1"]
+    job = subprocess.Popen([*command, sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        while "the worker waits until all 2 workers and 1 servers of the job have come" not in (
+            line := job.stdout.readline()
+        ):
+            assert line
+        comes.touch()
+        job.communicate(timeout=SECONDS)
+    finally:
+        job.kill()
+    assert job.returncode == 0
