@@ -217,13 +217,9 @@ std::string Gathering::text_of_absent() const {
   constexpr size_t kMostNamed = 8;
   const size_t more = absent.size() - std::min(absent.size(), kMostNamed);
   absent.resize(absent.size() - more);
-  const bool is_one = absent.size() == 1;
-  return fmt::format("; {} {}{} not come: did {} end, or make no store and no exchange? All workers run one program",
-                     is_one ? "worker" : "workers", fmt::join(absent, ", "),
-                     more > 0 ? fmt::format(" and {} more have", more)
-                     : is_one ? " has"
-                              : " have",
-                     is_one ? "it" : "they");
+  return fmt::format("; without {} {}{}: did {} end, or make no store and no exchange? All workers run one program",
+                     absent.size() == 1 ? "worker" : "workers", fmt::join(absent, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "", absent.size() == 1 ? "it" : "they");
 }
 
 bool Gathering::await_end(std::chrono::milliseconds time_to_come) {

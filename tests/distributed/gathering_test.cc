@@ -443,7 +443,7 @@ TEST(Gathering, NamesWorkersThatHaveNotCome) {
         std::string("distributed: the job cannot begin: after 0.001 seconds 1 of 3 workers and 0 of 1 servers are "
                     "there") +
             (rank < 0 ? ""
-                      : "; workers 0, 2 have not come: did they end, or make no store and no exchange? All "
+                      : "; without workers 0, 2: did they end, or make no store and no exchange? All "
                         "workers run one program"));
   }
 }
