@@ -293,6 +293,11 @@ def _answer(options: argparse.Namespace) -> tuple[dict[str, Any], Plan]:
     return answer, plan
 
 
+def _some_names(names: Sequence[str], most: int = 16) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line. Returns the exit status: 2 for what cannot be used, with a message on stderr."""
     options = _parser().parse_args(arguments)
@@ -308,8 +313,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             answer["steps"] = [step._asdict() for step in steps(plan)]
         print(json.dumps(answer, indent=1))
         return 0
-    names = ", ".join(answer["devices"])
-    print(f"{answer['collective']} of {_size_text(answer['bytes'])} on {answer['topology']}: {names}\n")
+    title = f"{answer['collective']} of {_size_text(answer['bytes'])} on {answer['topology']}"
+    print(f"{title}: {_some_names(answer['devices'])}\n")
     print(_table(answer["strategies"]))
     if options.steps:
         print(f"\n{plan}", end="")

@@ -185,6 +185,14 @@ def test_table():
     assert [name for name, line in rows.items() if line.startswith("*")] == ["sharded"]
 
 
+def test_the_title_names_some_of_many_devices():
+    done = run_cli("--topology", "ethernet:40x10", "--bytes", "3MB", "--strategy", "sharded")
+    assert done.returncode == 0, done.stderr
+    title = done.stdout.splitlines()[0]
+    assert title.startswith("allreduce of 3 MB on ethernet:40x10: node0/gpu0, node1/gpu0, ")
+    assert title.endswith(", node15/gpu0 and 24 more")
+
+
 def test_json_and_steps():
     done = run_cli("--topology", "ethernet:3x10", "--bytes", "3MB", "--json", "--steps", "--strategy", "tree")
     assert done.returncode == 0, done.stderr
