@@ -5,6 +5,7 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -58,6 +59,12 @@ std::string address_of_interface(const std::string& name) {
        "distributed: DMLC_INTERFACE is the name of a network interface of this machine that has an address, got '{}'; "
        "there are {}",
        name, fmt::join(texts, ", "));
+}
+
+bool is_address_of_this_machine(const std::string& address) noexcept try {
+  return std::ranges::any_of(all_interfaces(), [&](const Interface& one) { return one.address == address; });
+} catch (const std::exception&) {
+  return false;
 }
 
 }  // namespace headrace::distributed

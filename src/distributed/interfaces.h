@@ -10,4 +10,7 @@ namespace headrace::distributed {
 // that have one.
 std::string address_of_interface(const std::string& name);
 
+// Whether `address`, in numbers, is one of this machine's own. False where its interfaces cannot be listed.
+bool is_address_of_this_machine(const std::string& address) noexcept;
+
 }  // namespace headrace::distributed

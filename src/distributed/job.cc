@@ -108,6 +108,14 @@ void read_etcd(Job& job) {
 }
 
 // The address of this process, and that of the scheduler.
+// A job that could not encrypt what it says, and that nothing but the scheduler's address takes beyond this machine,
+// whose own that is: MXNet's launcher gives it to processes that are all here.
+bool stays_without_encryption(const Job& job) {
+  const bool may_leave = !job.certificates.empty() || may_be_plain() || !job.own_host.empty() ||
+                         !variable_of("HEADRACE_SCHEDULERS").empty() || !variable_of("HEADRACE_JOIN").empty();
+  return !may_leave && is_address_of_this_machine(job.host);
+}
+
 void read_hosts(Job& job) {
   if (number_of("DMLC_LOCAL", 0, 0, 1) == 1) {
     job.host = job.own_host = kThisMachine;
@@ -121,6 +129,7 @@ void read_hosts(Job& job) {
   const std::string interface = variable_of("DMLC_INTERFACE");
   if (job.own_host.empty() && !interface.empty() && job.role != Role::kScheduler)
     job.own_host = address_of_interface(interface);
+  if (stays_without_encryption(job)) job.host = kThisMachine;
   if (job.own_host.empty() && is_loopback(job.host)) job.own_host = job.host;
 }
 
@@ -201,6 +210,7 @@ Job job_of_environment() {
   Job job;
   job.role = role_of_process();
   if (job.role == Role::kNone) return job;
+  job.certificates = variable_of("HEADRACE_CERTIFICATES");
   read_hosts(job);
   job.port = number_of("DMLC_PS_ROOT_PORT", {}, 1, 65535);
   job.replicas = number_of("HEADRACE_REPLICAS", 1, 1, 2);
@@ -219,7 +229,6 @@ Job job_of_environment() {
   }
   job.begins_anew = job.role == Role::kScheduler && !variable_of("HEADRACE_AWAITED").empty();
   if (job.begins_anew) job.awaited = number_of("HEADRACE_AWAITED", {}, 0, kMostNodes);
-  job.certificates = variable_of("HEADRACE_CERTIFICATES");
   job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;
   read_heartbeat(job);
   job.verbosity = static_cast<Verbosity>(std::min(number_of("PS_VERBOSE", 0, 0, INT_MAX), 2));
@@ -238,7 +247,7 @@ Job job_of_environment() {
   check(stays_here || !job.certificates.empty() || may_be_plain(), ErrorKind::kRuntime,
         "distributed: the scheduler is at {}, and what processes say to each other would pass the network without "
         "encryption; name the folder of this job's certificates by HEADRACE_CERTIFICATES, or, in a network that you "
-        "trust, set HEADRACE_INSECURE=1",
+        "trust, set HEADRACE_INSECURE=1; where all processes are on this machine, set DMLC_LOCAL=1",
         job.host);
   return job;
 }

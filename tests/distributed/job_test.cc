@@ -1,10 +1,12 @@
 // What the environment says of a job.
 #include "distributed/job.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 
 #include <cstdlib>
 #include <map>
@@ -50,6 +52,23 @@ class JobOfEnvironment : public testing::Test {
   std::map<std::string, std::optional<std::string>> before_;
 };
 
+// Of a network for documentation: no machine has it.
+constexpr const char* kElsewhere = "203.0.113.1";
+
+// Of an interface that other machines reach; empty where there is none.
+std::string own_address() {
+  ifaddrs* first = nullptr;
+  EXPECT_EQ(getifaddrs(&first), 0);
+  std::string address;
+  for (const ifaddrs* one = first; one; one = one->ifa_next)
+    if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET && !(one->ifa_flags & IFF_LOOPBACK)) {
+      char text[INET_ADDRSTRLEN] = {};
+      address = inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text, sizeof text);
+    }
+  freeifaddrs(first);
+  return address;
+}
+
 std::string loopback_interface() {
   ifaddrs* first = nullptr;
   EXPECT_EQ(getifaddrs(&first), 0);
@@ -62,7 +81,7 @@ std::string loopback_interface() {
 
 TEST_F(JobOfEnvironment, SaysWhereOthersReachTheProcess) {
   EXPECT_EQ(job_of({}).own_host, "127.0.0.1");
-  const std::map<std::string, std::string> elsewhere{{"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"HEADRACE_INSECURE", "1"}};
+  const std::map<std::string, std::string> elsewhere{{"DMLC_PS_ROOT_URI", kElsewhere}, {"HEADRACE_INSECURE", "1"}};
   const auto own_host = [&](std::map<std::string, std::string> variables) {
     variables.insert(elsewhere.begin(), elsewhere.end());
     return job_of(variables).own_host;
@@ -74,12 +93,12 @@ TEST_F(JobOfEnvironment, SaysWhereOthersReachTheProcess) {
 }
 
 TEST_F(JobOfEnvironment, OfThisHostAloneNeedsNoEncryption) {
-  const Job job = job_of({{"DMLC_LOCAL", "1"}, {"DMLC_PS_ROOT_URI", "10.0.0.1"}, {"DMLC_NODE_HOST", "10.0.0.2"}});
+  const Job job = job_of({{"DMLC_LOCAL", "1"}, {"DMLC_PS_ROOT_URI", kElsewhere}, {"DMLC_NODE_HOST", "10.0.0.2"}});
   EXPECT_EQ(job.host, "127.0.0.1");
   EXPECT_EQ(job.own_host, "127.0.0.1");
   EXPECT_THAT(
       [&] {
-        job_of({{"DMLC_LOCAL", "0"}, {"DMLC_PS_ROOT_URI", "10.0.0.1"}});
+        job_of({{"DMLC_LOCAL", "0"}, {"DMLC_PS_ROOT_URI", kElsewhere}});
       },
       ThrowsMessage<Error>(HasSubstr("without encryption")));
   EXPECT_THAT(
@@ -87,6 +106,26 @@ TEST_F(JobOfEnvironment, OfThisHostAloneNeedsNoEncryption) {
         job_of({{"DMLC_LOCAL", "yes"}});
       },
       ThrowsMessage<Error>(HasSubstr("DMLC_LOCAL is a number from 0 to 1, got 'yes'")));
+}
+
+TEST_F(JobOfEnvironment, WithoutEncryptionAtAnAddressOfThisMachineStaysThere) {
+  const std::string address = own_address();
+  if (address.empty()) GTEST_SKIP() << "this machine has no network interface but that of itself";
+  const auto hosts = [&](std::map<std::string, std::string> variables) {
+    variables["DMLC_PS_ROOT_URI"] = address;
+    const Job job = job_of(variables);
+    return std::pair(job.host, job.own_host);
+  };
+  for (const char* role : {"scheduler", "server", "worker"})
+    EXPECT_EQ(hosts({{"DMLC_ROLE", role}}), std::pair(std::string("127.0.0.1"), std::string("127.0.0.1")));
+  EXPECT_EQ(hosts({{"HEADRACE_INSECURE", "1"}}), std::pair(address, std::string()));
+  EXPECT_EQ(hosts({{"HEADRACE_CERTIFICATES", "folder"}}), std::pair(address, std::string()));
+  for (const char* name : {"DMLC_NODE_HOST", "HEADRACE_JOIN"})
+    EXPECT_THAT(
+        [&] {
+          hosts({{"DMLC_ROLE", "worker"}, {name, name == std::string("HEADRACE_JOIN") ? "any" : address}});
+        },
+        ThrowsMessage<Error>(HasSubstr("without encryption")));
 }
 
 TEST_F(JobOfEnvironment, AnUnknownInterfaceIsToldThoseThatThereAre) {

@@ -519,7 +519,7 @@ class TestErrors:
             ({"DMLC_NUM_WORKER": ""}, "DMLC_NUM_WORKER is missing"),
             ({"DMLC_WORKER_ID": "4"}, "DMLC_WORKER_ID is a number from 0 to 0, got '4'"),
             ({"DMLC_NUM_SERVER": "0"}, "the job has no servers"),
-            ({"DMLC_PS_ROOT_URI": "10.0.0.1"}, "without encryption"),
+            ({"DMLC_PS_ROOT_URI": "203.0.113.1"}, "without encryption"),
             ({"HEADRACE_ROUTES": "here:1"}, "HEADRACE_ROUTES is a list HOST:PORT=HOST:PORT,"),
             ({"HEADRACE_CERTIFICATES": "/nowhere"}, "'/nowhere/ca.pem' cannot be read"),
         ],
