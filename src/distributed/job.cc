@@ -219,6 +219,7 @@ Job job_of_environment() {
   }
   job.begins_anew = job.role == Role::kScheduler && !variable_of("HEADRACE_AWAITED").empty();
   if (job.begins_anew) job.awaited = number_of("HEADRACE_AWAITED", {}, 0, kMostNodes);
+  job.is_heard = job.role == Role::kScheduler && number_of("HEADRACE_LAUNCHER", 0, 0, 1) == 1;
   job.certificates = variable_of("HEADRACE_CERTIFICATES");
   job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;
   read_heartbeat(job);
