@@ -1,8 +1,7 @@
-"""How long ranks need to sum the gradients of 44 parameters of 1 MB and to update by them: each all of them, as
-stores do, or each its part of every one, after which the parts are gathered.
+"""How long ranks need to sum the gradients of 44 parameters of 1 MB and to update by them: each all of them,
+as stores do, or each its part of every one, which are gathered afterwards.
 
-`python benchmarks/ranks/updates.py [-n RANKS...]` prints the best time of each and the ratio: below 1, updating
-parts is slower.
+`python benchmarks/ranks/updates.py [-n RANKS...]` prints the best time of each.
 """
 
 import functools

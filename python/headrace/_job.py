@@ -20,7 +20,7 @@ from ._processes import (
     machine_of,
 )
 from ._rank import add_timeline
-from ._schedulers import Schedulers, addresses_of_schedulers, ports_of_schedulers
+from ._schedulers import Scheduler, Schedulers, addresses_of_schedulers, ports_of_schedulers
 
 __all__ = ["Job", "ports_of"]
 
@@ -28,6 +28,7 @@ _SECONDS_TO_TELL = 10  # that others have to say themselves what they lack when 
 _MOST_REPLACED = 20  # servers of a job that have failed
 _SCHEDULERS = 2  # with --etcd
 _SECONDS_TO_END = 5  # between asking processes to end and ending them
+_SECONDS_TO_COME = 2  # in which is known that a worker has come to the job that has ended since
 _SECONDS_OF_LATE = 1  # that one has which others did not wait for: it may have come when all was over
 
 
@@ -53,6 +54,7 @@ class Job:
         self._beginning = None  # with more workers; None: the job is not elastic
         self.awaited = 0  # workers of other launchers with which it begins anew; 0: it does not
         self.is_interrupted = False
+        self._missed_since = None  # when a worker had ended that others waited for; None: there is none
         self._is_ending = False
         self._hurries = False  # it was interrupted when it was ending: nothing is waited for any more
 
@@ -69,7 +71,7 @@ class Job:
                 return 0
             if failed is None:
                 failed = self._await_helpers()
-            else:
+            elif not isinstance(failed, _Missed):  # for whom others have waited, who know of nothing
                 self._await_ends(self._workers, _SECONDS_TO_TELL)
         except KeyboardInterrupt:
             self.is_interrupted, failed = True, None
@@ -132,7 +134,8 @@ class Job:
         if options.elastic and self._variables["HEADRACE_RESTARTS"] == "0":
             line = line_to_join(as_worker, options.command, asked_for(options, "worker"))
             print(f"headrace.launch: to join: {line}", file=sys.stderr)
-        scheduler = ElasticScheduler if options.elastic else Process
+        scheduler = ElasticScheduler if options.elastic else Scheduler
+        as_scheduler["HEADRACE_LAUNCHER"] = "1"
         if options.etcd:
             self._helpers.append(Schedulers(scheduler, len(ports), serve, as_scheduler))
         else:
@@ -203,7 +206,7 @@ class Job:
         while True:
             workers = self._workers
             are_over = all(worker.status() is not None for worker in workers)
-            failed = self._failed()
+            failed = self._failed() or self._missed()
             awaits = self._replacements is not None and self._replacements.are_due()
             if failed is not None or (are_over and self._workers == workers and not awaits):
                 return failed
@@ -230,6 +233,15 @@ class Job:
             return None
         return _cause(self._workers)
 
+    def _missed(self):
+        """A worker that has ended and not come to the job, which so does not begin, though others have."""
+        ended = [worker for worker in self._workers if worker.status() == 0]
+        if self._options.elastic or not self._helpers or not ended or not self._helpers[0].waiting:
+            self._missed_since = None
+            return None
+        self._missed_since = self._missed_since or time.monotonic()
+        return _Missed(ended[0]) if time.monotonic() - self._missed_since > _SECONDS_TO_COME else None
+
     def _needed_helpers(self):
         """Those whose failure ends the job. That of a server does not where another process may go on in its
         place; when none does, workers fail.
@@ -255,7 +267,8 @@ class Job:
             if (failed := _cause(self._needed_helpers())) is not None:
                 return failed
             self._pause()
-        self._await_ends(self._helpers[: self._begun], _SECONDS_TO_END)
+        if self._options.elastic or (self._helpers and self._helpers[0].present):
+            self._await_ends(self._helpers[: self._begun], _SECONDS_TO_END)
         self._await_ends(self._helpers, _SECONDS_OF_LATE)
         self._start_server = None
         return _cause(self._needed_helpers())
@@ -278,6 +291,19 @@ class Job:
             if self._hurries:
                 return
             time.sleep(0.02)
+
+
+class _Missed:
+    """A worker that others have waited for in vain."""
+
+    def __init__(self, worker):
+        self._worker = worker
+
+    def fate(self):
+        return 1, (
+            f"{self._worker.name} has ended, and others wait for it: it made no store and no exchange; all "
+            "workers of a job run one program"
+        )
 
 
 def _cause(processes):

@@ -8,8 +8,10 @@ import sys
 import time
 
 from ._ports import free_ports
+from ._processes import Process
+from ._rank import TOLD
 
-__all__ = ["Schedulers", "addresses_of_schedulers", "ports_of_schedulers", "reach_etcd"]
+__all__ = ["Scheduler", "Schedulers", "addresses_of_schedulers", "ports_of_schedulers", "reach_etcd"]
 
 _HTTPS = "https://"
 _HINT = (
@@ -93,6 +95,23 @@ def _tls():
     return tls
 
 
+class Scheduler(Process):
+    """The scheduler of a job that is not elastic, which tells how many workers have come."""
+
+    present = 0  # workers that have come
+    waiting = 0  # these, until the job begins
+    told_at = 0.0  # when it said so; of several schedulers the last one knows
+
+    def show(self, line):
+        kind, _, number = line.removeprefix(TOLD).partition(" ")
+        if not line.startswith(TOLD) or kind not in ("begun", "waiting"):
+            return super().show(line)
+        self.present = int(number)
+        self.waiting = self.present if kind == "waiting" else 0
+        self.told_at = time.monotonic()
+        return None
+
+
 class Schedulers:
     """Several schedulers, seen as one process: it fails when there have been too many that failed. `make`: as
     Process, of one of them.
@@ -122,17 +141,30 @@ class Schedulers:
         return all(one.has_failed() for one in self._present)
 
     @property
+    def _last(self):
+        """The one that has told last how the job goes."""
+        return max(self._all, key=lambda one: one.told_at)
+
+    @property
+    def present(self):
+        return self._last.present
+
+    @property
+    def waiting(self):
+        return self._last.waiting
+
+    @property
     def is_open(self):
         """Of an elastic job: as the one says that has told of it last."""
         return any(one.is_open for one in self._all)
 
     @property
     def others(self):
-        return max(self._all, key=lambda one: one.told_at).others
+        return self._last.others
 
     @property
     def asking(self):
-        return max(self._all, key=lambda one: one.told_at).asking
+        return self._last.asking
 
     def was_killed(self):
         return self._present[-1].was_killed()

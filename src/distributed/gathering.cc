@@ -112,6 +112,7 @@ void Gathering::seat(Listener& stream, const Node& node) {
   is_changed_ = true;
   if (has_begun_) join(seat);
   welcome(seat, stream);
+  if (!has_begun_) tell_launcher();
   if (!has_begun_ && is_complete() && !awaits_workers()) begin();
 }
 

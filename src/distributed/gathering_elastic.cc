@@ -110,10 +110,13 @@ void Gathering::tell_crowd() {
 
 // By a line that it knows. Workers of other launchers have joined without a wish.
 void Gathering::tell_launcher() {
-  if (!job_.elastic.is_on()) return;
+  if (!job_.is_heard) return;
   const auto is_of_other = [](const Seat* one) { return one && one->node.joins() && one->node.rank() < 0; };
-  fmt::print("headrace.launch: elastic {} {} {}\n", is_asynchronous_ ? "asynchronous" : "synchronous",
-             std::ranges::count_if(workers_, is_of_other), asking());
+  if (job_.elastic.is_on())
+    fmt::print("headrace.launch: elastic {} {} {}\n", is_asynchronous_ ? "asynchronous" : "synchronous",
+               std::ranges::count_if(workers_, is_of_other), asking());
+  else
+    fmt::print("headrace.launch: {} {}\n", has_begun_ ? "begun" : "waiting", count(workers_));
   std::fflush(stdout);
 }
 

@@ -229,6 +229,7 @@ Job job_of_environment() {
   }
   job.begins_anew = job.role == Role::kScheduler && !variable_of("HEADRACE_AWAITED").empty();
   if (job.begins_anew) job.awaited = number_of("HEADRACE_AWAITED", {}, 0, kMostNodes);
+  job.is_heard = job.role == Role::kScheduler && number_of("HEADRACE_LAUNCHER", 0, 0, 1) == 1;
   job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;
   read_heartbeat(job);
   job.verbosity = static_cast<Verbosity>(std::min(number_of("PS_VERBOSE", 0, 0, INT_MAX), 2));

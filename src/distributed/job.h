@@ -44,6 +44,7 @@ struct Job {
   Elastic elastic = {};
   bool begins_anew = false;  // these two of a scheduler: its launcher starts a synchronous job again for who would join
   int awaited = 0;           // workers that have asked for it, of which it waits for a while
+  bool is_heard = false;     // a scheduler: its launcher reads what it prints of who has come
   bool joins = false;        // a worker, a job that runs already, maybe: it was told neither of workers nor of servers
   bool asynchronous = false;  // a worker: the store for which it comes
   Limits limits = {};

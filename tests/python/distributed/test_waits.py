@@ -39,3 +39,26 @@ kv.create("dist_sync").barrier()
     finally:
         job.kill()
     assert job.returncode == 0
+
+
+@pytest.mark.parametrize("options", [[], ["-s", "2", "--replicas", "2"]])
+def test_a_worker_that_ends_before_it_has_come_is_missed(options):
+    code = "import os; from headrace import kv; os.environ['DMLC_WORKER_ID'] == '1' or kv.create('dist_sync')"
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", *options, sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 1, job.stdout + job.stderr
+    assert "worker 1 has ended, and others wait for it: it made no store and no exchange" in job.stderr
+
+
+def test_workers_may_end_one_after_the_other_without_a_store(tmp_path):
+    code = f"""
+import os, time
+number = os.environ["DMLC_WORKER_ID"]
+open(os.path.join({os.fspath(tmp_path)!r}, number), "w").close()
+if number == "0":
+    time.sleep(3)  # longer than one that is waited for has to come
+"""
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0 and not job.stderr, job.stdout + job.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
