@@ -425,6 +425,8 @@ def test_iterators_say_what_is_wrong(pictures):
         image.ImageIter(1, (3, 4, 4))
     with pytest.raises(AssertionError, match="path_imgidx"):
         image.ImageIter(1, (3, 4, 4), shuffle=True, **sources(pictures)["records"])
+    with pytest.raises(AssertionError, match="there is no part -1 of 2"):
+        image.ImageIter(1, (3, 4, 4), num_parts=2, part_index=-1, **sources(pictures)["index"])
 
 
 def test_decoding_is_asynchronous_and_has_no_gradient():

@@ -32,7 +32,8 @@ class ImageIter(DataIter):
     shuffle : bool
         Another order in each epoch.
     part_index, num_parts : int
-        Only this one of so many parts.
+        Only this one of so many parts, which are equally long: the images that are left over, fewer than there are
+        parts, are in none.
     aug_list : list of Augmenter, optional
         Made by `CreateAugmenter(data_shape, **kwargs)` unless given.
     data_name, label_name : str
@@ -101,7 +102,7 @@ class ImageIter(DataIter):
         self.provide_label = [(label_name, (batch_size, label_width) if label_width > 1 else (batch_size,))]
         self.seq = self._numbers(shuffle or num_parts > 1 or path_imgidx)
         if num_parts > 1:
-            assert part_index < num_parts, f"ImageIter: there is no part {part_index} of {num_parts}"
+            assert 0 <= part_index < num_parts, f"ImageIter: there is no part {part_index} of {num_parts}"
             each = len(self.seq) // num_parts
             self.seq = self.seq[part_index * each : (part_index + 1) * each]
         self.auglist = CreateAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
