@@ -46,7 +46,14 @@ def addresses_of_schedulers(host, ports, etcd):
 
 
 def reach_etcd(addresses):
-    """SystemExit, saying what to check: at none of these addresses an etcd speaks to this process."""
+    """SystemExit, saying what to check: one is no address, or at none an etcd speaks to this process."""
+    for address in addresses.split(","):
+        host, _, port = address.removeprefix(_HTTPS).rpartition(":")
+        if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+            raise SystemExit(
+                "headrace.launch: --etcd is a list HOST:PORT,... or https://HOST:PORT,... of addresses, got "
+                f"{address!r}"
+            )
     tls = _tls() if addresses.startswith(_HTTPS) else None
     deadline = time.monotonic() + _SECONDS_TO_REACH
     while True:
@@ -56,7 +63,7 @@ def reach_etcd(addresses):
                 return _reach(address, tls)
             except ssl.SSLError as error:
                 refused.append(why := f"{address}: {error}")
-            except (OSError, ValueError) as error:
+            except (OSError, ValueError) as error:  # ValueError: a host that no name can be
                 why = f"{address}: {error}"
         if len(refused) == addresses.count(",") + 1:  # another attempt would not change it
             raise SystemExit(f"headrace.launch: etcd and this job do not trust each other ({why}); {_HINT}")

@@ -65,6 +65,8 @@ def test_schedulers_know_of_workers_that_come_and_go(tmp_path):
         (["--schedulers", "3"], "--schedulers needs --etcd"),
         (["--mpi", "--etcd", "127.0.0.1:1"], "--etcd is for jobs with schedulers"),
         (["--etcd", "127.0.0.1:1"], "etcd cannot be reached (127.0.0.1:1: "),
+        (["--etcd", "127.0.0.1:1,10.0.0.1"], "of addresses, got '10.0.0.1'"),
+        (["--etcd", "127.0.0.1:http"], "of addresses, got '127.0.0.1:http'"),
     ],
 )
 def test_what_the_launcher_refuses(arguments, message):
