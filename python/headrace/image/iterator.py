@@ -32,8 +32,8 @@ class ImageIter(DataIter):
     shuffle : bool
         Another order in each epoch.
     part_index, num_parts : int
-        Only this one of so many parts, which are equally long: the images that are left over, fewer than there are
-        parts, are in none.
+        Only this one of so many parts, which are equally long: the images that are left over, fewer than
+        there are parts, are in none.
     aug_list : list of Augmenter, optional
         Made by `CreateAugmenter(data_shape, **kwargs)` unless given.
     data_name, label_name : str
