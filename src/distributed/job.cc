@@ -107,7 +107,6 @@ void read_etcd(Job& job) {
         job.etcd_tls->certificate, job.etcd_tls->key);
 }
 
-// The address of this process, and that of the scheduler.
 // A job that could not encrypt what it says, and that nothing but the scheduler's address takes beyond this machine,
 // whose own that is: MXNet's launcher gives it to processes that are all here.
 bool stays_without_encryption(const Job& job) {
@@ -116,6 +115,7 @@ bool stays_without_encryption(const Job& job) {
   return !may_leave && is_address_of_this_machine(job.host);
 }
 
+// The address of this process, and that of the scheduler.
 void read_hosts(Job& job) {
   if (number_of("DMLC_LOCAL", 0, 0, 1) == 1) {
     job.host = job.own_host = kThisMachine;
