@@ -62,10 +62,8 @@ def timeline_is_written():
     threading.Thread(target=end_at_signal, daemon=True).start()
     try:
         yield
-    finally:
-        signal.signal(
-            signal.SIGTERM, signal.SIG_IGN
-        )  # it is written when the process ends, which it does now
+    finally:  # the process ends, and writes it then
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def _own_name(path, server):
