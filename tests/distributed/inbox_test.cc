@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -56,8 +57,8 @@ TEST(Inboxes, WhatIsOfferedWaitsForAnOwnerThatIsBusy) {
 TEST(Inboxes, WhatIsOfferedToAnOwnerThatWaitsIsDoneByWhoOffers) {
   Inbox inbox;
   Owner owner(inbox);
-  std::thread::id done_by;
-  while (done_by != std::this_thread::get_id())  // until it waits
+  std::atomic<std::thread::id> done_by;
+  while (done_by.load() != std::this_thread::get_id())  // until it waits
     inbox.offer([&] { done_by = std::this_thread::get_id(); }, kAtOnce);
   const std::thread::id id = owner.id();
   EXPECT_EQ(owner.end(), id);
@@ -66,10 +67,12 @@ TEST(Inboxes, WhatIsOfferedToAnOwnerThatWaitsIsDoneByWhoOffers) {
 TEST(Inboxes, WhatIsPutMeanwhileTheOwnerDoesThen) {
   Inbox inbox;
   Owner owner(inbox);
-  bool is_over = false, was_over = false, is_done = false;
+  bool is_over = false, was_over = false;
+  std::atomic<bool> is_done = false;
   const auto offered = [&] {
     inbox.put([&] { was_over = is_over; });
-    is_over = is_done = true;
+    is_over = true;
+    is_done = true;
   };
   while (!is_done) inbox.offer(offered, kAtOnce);
   owner.end();
