@@ -47,25 +47,19 @@ def addresses_of_schedulers(host, ports, etcd):
 
 def reach_etcd(addresses):
     """SystemExit, saying what to check: one is no address, or at none an etcd speaks to this process."""
-    for address in addresses.split(","):
-        host, _, port = address.removeprefix(_HTTPS).rpartition(":")
-        if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
-            raise SystemExit(
-                "headrace.launch: --etcd is a list HOST:PORT,... or https://HOST:PORT,... of addresses, got "
-                f"{address!r}"
-            )
+    places = {address: _host_and_port(address) for address in addresses.split(",")}
     tls = _tls() if addresses.startswith(_HTTPS) else None
     deadline = time.monotonic() + _SECONDS_TO_REACH
     while True:
         refused = []
-        for address in addresses.split(","):
+        for address, place in places.items():
             try:
-                return _reach(address, tls)
+                return _reach(*place, tls)
             except ssl.SSLError as error:
                 refused.append(why := f"{address}: {error}")
             except (OSError, ValueError) as error:  # ValueError: a host that no name can be
                 why = f"{address}: {error}"
-        if len(refused) == addresses.count(",") + 1:  # another attempt would not change it
+        if len(refused) == len(places):  # another attempt would not change it
             raise SystemExit(f"headrace.launch: etcd and this job do not trust each other ({why}); {_HINT}")
         if time.monotonic() > deadline:
             raise SystemExit(
@@ -76,11 +70,19 @@ def reach_etcd(addresses):
         time.sleep(0.2)
 
 
-def _reach(address, tls):
-    """Raises OSError, or SSLError where one of the two does not trust the other."""
+def _host_and_port(address):
     host, _, port = address.removeprefix(_HTTPS).rpartition(":")
-    host = host.strip("[]")
-    with socket.create_connection((host, int(port)), timeout=_SECONDS_TO_REACH) as plain:
+    if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise SystemExit(
+            "headrace.launch: --etcd is a list HOST:PORT,... or https://HOST:PORT,... of addresses, got "
+            f"{address!r}"
+        )
+    return host.strip("[]"), int(port)
+
+
+def _reach(host, port, tls):
+    """Raises OSError, or SSLError where one of the two does not trust the other."""
+    with socket.create_connection((host, port), timeout=_SECONDS_TO_REACH) as plain:
         if tls:
             with tls.wrap_socket(plain, server_hostname=host) as secret:
                 # It begins to speak when it has seen the certificate of this process.

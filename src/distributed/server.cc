@@ -412,14 +412,14 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
                                                      program_, holdings_, later(), backup_);
     if (is_new)
       for (const auto& [rank, worker] : departed_) found->second.depart(worker);
-    const std::string own = kind_of(place.asynchronous(), place.staleness());
-    const std::string first = kind_of(found->second.is_asynchronous(), found->second.staleness());
-    if (own != first)
-      found->second.fail_for_all(
+    ServedStore& store = found->second;
+    if (store.is_asynchronous() != place.asynchronous() || store.staleness() != place.staleness())
+      store.fail_for_all(
           fmt::format("kvstore create: rank {} makes {} where another rank makes {}; all ranks make the same stores in "
                       "the same order",
-                      place.rank(), own, first));
-    return found->second;
+                      place.rank(), kind_of(place.asynchronous(), place.staleness()),
+                      kind_of(store.is_asynchronous(), store.staleness())));
+    return store;
   }
 
   static std::string kind_of(bool asynchronous, uint32_t staleness) {

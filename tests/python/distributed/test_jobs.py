@@ -175,13 +175,15 @@ def test_what_stores_of_workers_refuse():
     assert job.stdout.count("unknown command (7, hello)") == 2  # each server says so
 
 
-def test_workers_that_give_different_optimizers_are_both_told():
-    code = """
+def seen_by_both(create, prepare=""):
+    """What two workers print that make stores by `create`, prepare them and push; both see an error."""
+    code = f"""
+import os
 from headrace import kv, nd, optimizer
 from headrace.base import MXNetError
-store = kv.create("dist_sync")
+store = {create}
 try:
-    store.set_optimizer(optimizer.SGD(learning_rate=0.1 + 0.1 * store.rank))
+    {prepare}
     store.init("w", nd.ones((2,)))
     out = nd.ones((2,))
     store.pushpull("w", out)
@@ -191,34 +193,28 @@ except MXNetError as error:
 """
     command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, "-c", code]
     job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    for rank in range(2):
+        assert f"[worker {rank}] seen: " in job.stdout, job.stdout + job.stderr
+    return job
+
+
+def test_workers_that_give_different_optimizers_are_both_told():
+    job = seen_by_both(
+        'kv.create("dist_sync")',
+        "store.set_optimizer(optimizer.SGD(learning_rate=0.1 + 0.1 * store.rank))",
+    )
     given = {0: "SGD(lr=0.1)", 1: "SGD(lr=0.2)"}
     first = 0 if f"first came {given[0]}" in job.stdout else 1
     expected = f"first came {given[first]}, then {given[1 - first]}; the first is that of worker {first}, "
     expected += f"the second that of worker {1 - first}"
-    for rank in range(2):
-        assert f"[worker {rank}] seen: " in job.stdout, job.stdout + job.stderr
     assert job.stdout.count(expected) == 2, job.stdout + job.stderr
 
 
 def test_workers_that_make_stores_of_different_kinds_are_both_told():
-    code = """
-import os
-from headrace import kv, nd
-from headrace.base import MXNetError
-store = kv.create("dist_async", staleness=2) if os.environ["DMLC_WORKER_ID"] == "1" else kv.create("dist")
-try:
-    store.init("w", nd.ones((2,)))
-    out = nd.ones((2,))
-    store.pushpull("w", out)
-    out.wait_to_read()
-except MXNetError as error:
-    print("seen:", error)
-"""
-    command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, "-c", code]
-    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    job = seen_by_both(
+        'kv.create("dist_async", staleness=2) if os.environ["DMLC_WORKER_ID"] == "1" else kv.create("dist")'
+    )
     kinds = "a synchronous store", "an asynchronous store of staleness 2"
-    for rank in range(2):
-        assert f"[worker {rank}] seen: " in job.stdout, job.stdout + job.stderr
     second = 0 if f"rank 0 makes {kinds[0]}" in job.stdout else 1
     expected = (
         f"rank {second} makes {kinds[second]} where another rank makes {kinds[1 - second]}; all ranks make"
