@@ -384,19 +384,16 @@ def test_stores_can_be_registered():
     class Own(kv.KVStoreBase):
         """Another store."""
 
-    try:
-        assert type(kv.create("OWN")) is Own
-        assert kv.kinds()["own"] == "Another store."
-        with pytest.raises(NotImplementedError, match="Own has no pushpull"):
-            kv.create("own").pushpull(1, filled(1))
-        with pytest.raises(ValueError, match="no options of the store 'own'"):
-            kv.create("own", strategy="ring")
-        with pytest.warns(UserWarning, match="overriding"):
-            kv.KVStoreBase.register(type("Own", (kv.KVStoreBase,), {}))
-        with pytest.raises(TypeError, match="expected a class"):
-            kv.KVStoreBase.register(filled)
-    finally:
-        del kv.KVStoreBase.kv_registry["own"]
+    assert type(kv.create("OWN")) is Own
+    assert kv.kinds()["own"] == "Another store."
+    with pytest.raises(NotImplementedError, match="Own has no pushpull"):
+        kv.create("own").pushpull(1, filled(1))
+    with pytest.raises(ValueError, match="no options of the store 'own'"):
+        kv.create("own", strategy="ring")
+    with pytest.warns(UserWarning, match="overriding"):
+        kv.KVStoreBase.register(type("Own", (kv.KVStoreBase,), {}))
+    with pytest.raises(TypeError, match="expected a class"):
+        kv.KVStoreBase.register(filled)
 
 
 def test_the_store_of_a_few_lines():

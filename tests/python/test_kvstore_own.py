@@ -100,12 +100,8 @@ class FarAdder(Adder):
 
 @pytest.fixture(autouse=True)
 def registered():
-    kinds = (Adder, Keeper, LateKeeper, FarAdder)
-    for kind in kinds:
+    for kind in (Adder, Keeper, LateKeeper, FarAdder):
         KVStoreBase.register(kind)
-    yield
-    for kind in kinds:
-        del KVStoreBase.kv_registry[kind.__name__.lower()]
 
 
 def samples():
@@ -114,7 +110,7 @@ def samples():
 
 
 def initialized():
-    net = gluon.nn.HybridSequential()
+    net = gluon.nn.HybridSequential(prefix="net_")
     net.add(gluon.nn.Dense(4, activation="relu", in_units=5), gluon.nn.Dense(3, in_units=4))
     mx.random.seed(7)
     net.initialize(mx.init.Uniform(0.5), ctx=CPUS)
