@@ -91,9 +91,9 @@ def memory_report(arrays=10):
     --------
     >>> net = nn.Dense(256, in_units=1024, use_bias=False)
     >>> net.initialize()
-    >>> report = mx.memory.memory_report(arrays=1)
-    >>> report.arrays[0].shape, len(report.arrays)
-    ((256, 1024), 1)
+    >>> report = mx.memory.memory_report(arrays=1000)
+    >>> (256, 1024) in [one.shape for one in report.arrays]
+    True
     """
     devices = [
         DeviceMemory(Context(Context.devtype2str[kind], number), *sizes)

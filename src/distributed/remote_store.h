@@ -2,6 +2,7 @@
 // them, and of those of other workers, servers do. Pushes and pulls are tasks of the engine.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -70,10 +71,11 @@ class RemoteStore final : public kvstore::KVStore {
   struct Remote {
     std::vector<Shard> shards;
     bool sparse;
-    std::shared_ptr<Var> order = std::make_shared<Var>();  // pulls come after the pushes before them
+    std::shared_ptr<Var> order = std::make_shared<Var>();   // pulls come after the pushes before them
+    std::shared_ptr<Var> packed = std::make_shared<Var>();  // what was pushed last: has the error of what it was
     uint64_t pushes = 0;
   };
-  struct Sending;
+  class Sending;
   struct Receiving;
 
   // --- remote_store.cc: calls and settings ---
@@ -91,6 +93,8 @@ class RemoteStore final : public kvstore::KVStore {
   void push_parts(std::span<const kvstore::Part> parts, int priority);
   void pull_parts(std::span<const kvstore::Part> parts, int priority);
   Request push_request(const kvstore::Part& part, Remote& remote);
+  static void send_failure(Session& session, size_t server, Request request, const std::exception_ptr& error);
+  void send(Remote& remote, const NDArray& value, const std::shared_ptr<Sending>& sending, int urgency);
   void push_dense(const kvstore::Part& part, NDArray value, int priority);
   void push_rows(const kvstore::Part& part);
   void receive(std::span<const kvstore::Part> parts, int priority);

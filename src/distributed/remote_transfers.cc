@@ -32,22 +32,53 @@ constexpr size_t kExchanged = kvstore::kBucketBytes / 2;     // of arrays that a
 
 // --- push ------------------------------------------------------------------------------------------------------------
 
-// A task that sends a shard of an array.
-struct RemoteStore::Sending {
-  Session& session;
-  std::shared_ptr<Var> order, settings_order;
-  NDArray value;
-  Shard bytes;  // of its memory
-  Request request;
-  std::shared_ptr<void> announced;
-  std::shared_ptr<Room::Cargo> cargo;
+// A shard of an array on its way through two tasks. One packs it, and does not run where the array could not be
+// computed; one sends it, or that it is missing, in the order of the pushes.
+class RemoteStore::Sending {
+ public:
+  // `bytes`: of the memory of the array.
+  Sending(Session& session, Shard bytes, Request request, std::shared_ptr<Room::Cargo> cargo)
+      : session_(session), bytes_(bytes), request_(std::move(request)), cargo_(std::move(cargo)) {}
 
-  void operator()() {
-    Load load =
-        load_for(session, bytes.server, value, static_cast<size_t>(bytes.begin), static_cast<size_t>(bytes.end));
-    session.send(bytes.server, std::move(request), std::move(load), std::move(cargo));
+  // What both tasks write.
+  Var& packed() noexcept { return packed_; }
+  double bytes() const noexcept { return static_cast<double>(bytes_.end - bytes_.begin); }
+
+  void pack(const NDArray& value) {
+    const auto begin = static_cast<size_t>(bytes_.begin), end = static_cast<size_t>(bytes_.end);
+    load_ = load_for(session_, bytes_.server, value, begin, end);
   }
+  void send() {
+    if (const std::exception_ptr error = packed_.error())
+      send_failure(session_, bytes_.server, std::move(request_), error);
+    else
+      session_.send(bytes_.server, std::move(request_), std::move(load_), std::move(cargo_));
+  }
+
+ private:
+  Session& session_;
+  const Shard bytes_;
+  Request request_;
+  const std::shared_ptr<void> announced_ = session_.announce();
+  std::shared_ptr<Room::Cargo> cargo_;
+  Var packed_;
+  Load load_;
 };
+
+// Others wait for the sum: the server has to know that it will not come.
+void RemoteStore::send_failure(Session& session, size_t server, Request request, const std::exception_ptr& error) {
+  std::string why;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    why = known.what();
+  } catch (...) {
+    why = "an error of an unknown kind";
+  }
+  request.mutable_push()->set_failure(why);
+  request.mutable_push()->clear_value();
+  session.send(server, std::move(request), {}, nullptr);
+}
 
 // The sum of what this worker pushes, in host memory and the dtype of its key.
 NDArray RemoteStore::summed(const Part& part) const {
@@ -93,21 +124,32 @@ void RemoteStore::push_dense(const Part& part, NDArray value, int priority) {
     // What is compressed ends with a whole word.
     const bool is_end = compression_ && &shard == &remote.shards.back();
     const Shard bytes{shard.server, place(shard.begin), is_end ? value.size() : place(shard.end)};
-    Var* const read[] = {&value.view()->storage()->var(), settings_order_.get()};
-    Var* const written = remote.order.get();
-    const auto count = static_cast<double>(bytes.end - bytes.begin);
     auto cargo = session_.book(static_cast<size_t>(bytes.end - bytes.begin), sharing_.asynchronous);
-    runtime().engine.push(TaskSpec{.name = "kvstore send",
-                                   .reads = read,
-                                   .writes = {&written, 1},
-                                   .cost_ns = Engine::kInlineCostNs + kNsPerByte * count,
-                                   .priority = Priority::kHigh,
-                                   .urgency = priority,
-                                   .bytes = count},
-                          Sending{session_, remote.order, settings_order_, value, bytes, std::move(request),
-                                  session_.announce(), std::move(cargo)});
+    send(remote, value, std::make_shared<Sending>(session_, bytes, std::move(request), std::move(cargo)), priority);
   }
   ++remote.pushes;
+}
+
+void RemoteStore::send(Remote& remote, const NDArray& value, const std::shared_ptr<Sending>& sending, int urgency) {
+  Var* const read = &value.view()->storage()->var();
+  Var* const packed[] = {&sending->packed(), remote.packed.get()};
+  runtime().engine.push(TaskSpec{.name = "kvstore pack",
+                                 .reads = {&read, 1},
+                                 .writes = packed,
+                                 .cost_ns = Engine::kInlineCostNs + kNsPerByte * sending->bytes(),
+                                 .priority = Priority::kHigh,
+                                 .urgency = urgency,
+                                 .bytes = sending->bytes()},
+                        [sending, value, held = remote.packed] { sending->pack(value); });
+  Var* const settings = settings_order_.get();
+  Var* const sent[] = {&sending->packed(), remote.order.get()};
+  runtime().engine.push(TaskSpec{.name = "kvstore send",
+                                 .reads = {&settings, 1},
+                                 .writes = sent,
+                                 .cost_ns = Engine::kInlineCostNs,
+                                 .priority = Priority::kHigh,
+                                 .urgency = urgency},
+                        [sending, order = remote.order, settings_order = settings_order_] { sending->send(); });
 }
 
 // Waits for the rows: how many there are says how long the message is.
@@ -126,11 +168,19 @@ void RemoteStore::push_rows(const Part& part) {
         "init the key with a row_sparse array",
         to_string(part.key()), sum.size(), remote.shards.size());
   Request request = push_request(part, remote);
+  const size_t server = remote.shards[0].server;
+  NDArray values;
+  try {
+    values = packed(sum);
+    values.wait_to_read();
+    runtime().engine.wait_to_read(*settings_order_);
+  } catch (...) {
+    send_failure(session_, server, std::move(request), std::current_exception());
+    ++remote.pushes;
+    throw;
+  }
+  const size_t bytes = kvstore::bytes_of(values);
   set_array(sum, *request.mutable_push()->mutable_value());
-  const NDArray values = packed(sum);
-  values.wait_to_read();
-  runtime().engine.wait_to_read(*settings_order_);
-  const size_t server = remote.shards[0].server, bytes = kvstore::bytes_of(values);
   auto cargo = session_.book(bytes, sharing_.asynchronous);
   session_.send(server, std::move(request), load_for(session_, server, values, 0, bytes), std::move(cargo));
   ++remote.pushes;
@@ -279,10 +329,10 @@ void RemoteStore::receive(std::span<const Part> parts, int priority) {
       request.set_pushes(remote.pushes);
     }
     Storage& storage = *landing.view()->storage();
-    orders.push_back(remote.order.get());
+    orders.insert(orders.end(), {remote.order.get(), remote.packed.get()});
     writes.push_back(&storage.var());
     if (!landing.view()->covers_storage()) reads.push_back(&storage.var());  // the rest keeps an earlier error
-    body->orders.push_back(remote.order);
+    body->orders.insert(body->orders.end(), {remote.order, remote.packed});
     body->landings.push_back({landing, remote.shards.size()});
   }
   const std::vector<Receiving::Landing> landings = body->landings;

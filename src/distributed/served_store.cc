@@ -169,6 +169,7 @@ void ServedStore::push(const PushRequest& request, const Elements& elements, con
   rank_of(request.place());
   Entry& entry = find(request.place());
   const kvstore::Key key = key_of(request.place().key());
+  if (!request.failure().empty()) return go_without(key, entry, request, asker);
   try {
     take(key, entry, request, elements, asker);
   } catch (const std::exception& error) {  // what waits for it will not come
@@ -224,6 +225,22 @@ void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest&
   if (is_new) close_rounds(key, entry);
   if (backup_) answer_hopeless_pushes(entry);
   answer_joined(key, entry);
+}
+
+// A push whose value its worker could not compute. Its round is never complete; where there are no rounds it changes
+// nothing.
+void ServedStore::go_without(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Asker& asker) {
+  const size_t rank = request.place().rank();
+  if (!asynchronous_) {
+    spoil(key, entry,
+          fmt::format("kvstore push: key {}: worker {} could not compute what it pushed: {}", to_string(key), rank,
+                      request.failure()));
+  } else if (request.round() >= entry.applied.count(rank, asker.incarnation())) {
+    entry.applied.add(rank, asker.incarnation());
+    tell_outcome(key, entry, {}, {});
+    answer_pulls(key, entry);
+  }
+  asker.answer(grpc::Status::OK);
 }
 
 void ServedStore::close_rounds(const kvstore::Key& key, Entry& entry) {

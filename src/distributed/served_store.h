@@ -136,6 +136,7 @@ class ServedStore {
   void carry_out(const CommandRequest& request);
   void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
             const Asker& asker);
+  void go_without(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Asker& asker);
   void close_rounds(const kvstore::Key& key, Entry& entry);
   void apply(const kvstore::Key& key, Entry& entry, std::vector<Pushed> pushed);
   void use_settings(uint64_t number);

@@ -167,14 +167,15 @@ std::shared_ptr<Room::Cargo> Session::book(size_t bytes, bool asynchronous) {
 
 void Session::send(size_t server, Request request, Load load, std::shared_ptr<Room::Cargo> cargo) {
   check_size("kvstore", "push", server, request, load);
+  const bool counts = request.push().failure().empty();
   std::string id = history::id_of(request.push(), membership_.incarnation());
   if (cargo) cargo->sent();
   links_[server]->ask(std::move(request), std::move(load),
-                      [this, server, id = std::move(id), announced = announce(), cargo = std::move(cargo)](
+                      [this, server, counts, id = std::move(id), announced = announce(), cargo = std::move(cargo)](
                           const grpc::Status& status, Reply&&, Elements&&) {
-                        if (status.ok())
+                        if (status.ok() && counts)
                           history::write("acknowledged", id);
-                        else
+                        else if (!status.ok())
                           fail_with(fmt::format("kvstore push: {}: {}", name_of(server), text_of(status)));
                       });
 }

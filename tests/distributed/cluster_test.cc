@@ -398,6 +398,61 @@ TEST_F(ClusterTest, DifferentStorageTypesAreAnErrorOfBoth) {
   EXPECT_EQ(errors, 2);
 }
 
+// An array whose values a failed operation was to write.
+NDArray failed(const Shape& shape) {
+  const NDArray array = NDArray::empty(shape);
+  Var* const written = &array.view()->storage()->var();
+  runtime().engine.push(TaskSpec{.name = "fail", .writes = {&written, 1}, .cost_ns = Engine::kInlineCostNs},
+                        [array] { throw Error(ErrorKind::kValue, "a gradient went wrong"); });
+  return array;
+}
+
+TEST_F(ClusterTest, AGradientThatCouldNotBeComputedIsAnErrorOfAllWhoWaitForItsSum) {
+  const auto is_told = testing::ThrowsMessage<Error>(
+      HasSubstr("kvstore push: key 'w': worker 1 could not compute what it pushed: a gradient went wrong"));
+  run(2, 2, false, [&](kvstore::KVStore& store) {
+    store.init("w", filled({2}, 0));
+    store.init("v", filled({2}, 0));
+    store.push("w", {store.rank() == 1 ? failed({2}) : filled({2}, 1)});
+    if (store.rank() == 0)
+      EXPECT_THAT([&] { pulled(store, "w", {2}); }, is_told);
+    else
+      EXPECT_THAT([&] { pulled(store, "w", {2}); }, testing::ThrowsMessage<Error>(HasSubstr("a gradient went wrong")));
+    store.barrier();
+    store.push("w", {filled({2}, 1)});
+    EXPECT_THAT([&] { pulled(store, "w", {2}); }, is_told);
+    store.push("v", {filled({2}, 1)});
+    EXPECT_THAT(pulled(store, "v", {2}), Each(2));
+  });
+}
+
+TEST_F(ClusterTest, RowsThatCouldNotBeComputedAreAnErrorOfAllWhoWaitForTheirSum) {
+  run(2, 1, false, [&](kvstore::KVStore& store) {
+    store.init("w", sparse::zeros(StorageKind::kRowSparse, {3, 2}));
+    const NDArray values = store.rank() == 1 ? failed({1, 2}) : filled({1, 2}, 1);
+    const NDArray rows =
+        sparse::row_sparse(values, call("_arange", {}, {{"stop", 1.0}, {"dtype", DType::kInt64}}), {3, 2});
+    const auto train = [&] {
+      store.push("w", {rows});
+      pulled(store, "w", {3, 2});
+    };
+    EXPECT_THAT(train, testing::ThrowsMessage<Error>(HasSubstr("a gradient went wrong")));
+  });
+}
+
+TEST_F(ClusterTest, AnAsynchronousPushThatCouldNotBeComputedChangesNothing) {
+  run(2, 1, kvstore::Sharing{.asynchronous = true, .staleness = 1}, [&](kvstore::KVStore& store) {
+    store.send_command(0, "optimizer");
+    store.init("w", filled({2}, 5));
+    for (int round = 0; round < 3; ++round) {
+      store.push("w", {store.rank() == 1 && round < 2 ? failed({2}) : filled({2}, 1)});
+    }
+    EXPECT_THAT(pulled(store, "w", {2}), Each(testing::AllOf(testing::Ge(1), testing::Le(4))));
+    store.barrier();
+    EXPECT_THAT(pulled(store, "w", {2}), Each(1));
+  });
+}
+
 TEST_F(ClusterTest, WhatAServerRaisesReachesTheWorker) {
   run(1, 2, false, [](kvstore::KVStore& store) {
     EXPECT_THAT([&] { store.send_command(1, "fail"); },
