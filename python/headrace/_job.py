@@ -274,13 +274,14 @@ class Job:
         return _cause(self._needed_helpers())
 
     def _end_all(self, number):
+        """Workers first: they may still save something, for which they need the helpers."""
         self._is_ending = True
-        everybody = [*self._workers, *self._helpers]
-        for one in everybody:
-            if one.status() is None:
-                one.end(number)
-        self._await_ends(everybody, _SECONDS_TO_END)
-        for one in everybody:
+        for some, by in ((self._workers, number), (self._helpers, signal.SIGTERM)):
+            for one in some:
+                if one.status() is None:
+                    one.end(by)
+            self._await_ends(some, _SECONDS_TO_END)
+        for one in [*self._workers, *self._helpers]:
             one.end(signal.SIGKILL)  # also what a process has started and left behind
             one.reap()
 

@@ -18,6 +18,11 @@ namespace nb = nanobind;
 
 namespace headrace::python {
 
+void handle_signals() {
+  const WithGil locked;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
 void bind_engine(nb::module_& m) {
   m.def(
       "wait_all",

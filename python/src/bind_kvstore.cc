@@ -162,10 +162,8 @@ void bind_kvstore(nb::module_& parent) {
   });
   bind_servers(c);
   m.def("create", [](const std::string& name, const std::string& strategy, const std::string& topology, int staleness) {
-    return translated([&] {
-      const WithoutGil unlocked;
-      return Store{create(name, {.strategy = strategy, .topology = topology, .staleness = staleness})};
-    });
+    return outside_python(
+        [&] { return Store{create(name, {.strategy = strategy, .topology = topology, .staleness = staleness})}; });
   });
   m.def("sums_without_servers",
         [](const std::string& name) { return translated([&] { return sums_without_servers(name); }); });

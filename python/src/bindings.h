@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "array.h"
+#include "base/interruption.h"
 #include "gil.h"
 #include "headrace/error.hpp"
 
@@ -46,11 +47,16 @@ auto translated(F&& body) -> decltype(body()) {
   }
 }
 
+// Raises what handlers of signals raise, KeyboardInterrupt say. Without the GIL.
+void handle_signals();
+
 // The same without the GIL, for calls that may wait: for queued work, which may need it, or for other processes.
+// Signals end such waits.
 template <class F>
 auto outside_python(F&& body) -> decltype(body()) {
   return translated([&] {
     const WithoutGil unlocked;
+    const Interruptible interruptible(handle_signals);
     return body();
   });
 }

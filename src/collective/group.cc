@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/futex.h"
+#include "base/interruption.h"
 #include "base/log.h"
 #include "base/signals_blocked.h"
 #include "device/registry.h"
@@ -42,6 +44,14 @@ class Counted {
  private:
   std::atomic<int>& count_;
 };
+
+// Sleeps while a request is in the stage `seen`, at most; may be interrupted.
+void await_change(Request& request, uint32_t seen) {
+  const Interruptible::Check check = Interruptible::current();
+  if (!check) return futex_wait(request.stage, seen);
+  futex_wait(request.stage, seen, Interruptible::kBetweenChecks);
+  if (request.stage.load(std::memory_order_acquire) == seen) check();
+}
 
 // A call is over when the last rank is ready: the arrow of a timeline of all ranks.
 void tell(const Request& request, void (*how)(timeline::Label, uint64_t) noexcept) {
@@ -127,14 +137,14 @@ void Group::fail(const RequestPtr& request, CallFailure failure) {
   changed_.notify_all();
 }
 
-void Group::wait(const Request& request) {
+void Group::wait(Request& request) {
   for (uint32_t seen = 0; (seen = request.stage.load(std::memory_order_acquire)) != Request::kIsOver;)
-    request.stage.wait(seen, std::memory_order_acquire);
+    await_change(request, seen);
   if (request.failure) throw Error(request.failure->kind, request.failure->text);
 }
 
-bool Group::is_wanted_on_host(const Request& request) {
-  request.stage.wait(Request::kWaits, std::memory_order_acquire);
+bool Group::is_wanted_on_host(Request& request) {
+  while (request.stage.load(std::memory_order_acquire) == Request::kWaits) await_change(request, Request::kWaits);
   return request.stage.load(std::memory_order_acquire) == Request::kIsWantedOnHost;
 }
 
@@ -154,11 +164,13 @@ bool Group::others_go_on() {
   check(!was_behind_, ErrorKind::kRuntime,
         "distributed: join: other ranks go on, and this one came back without a call; it must make the calls that they "
         "make, with zeros");
-  join_ = Join::kAsked;
-  events_.push_back({.what = Event::What::kJoined});
-  changed_.notify_all();
+  if (join_ == Join::kNone) {  // else an earlier call was interrupted
+    join_ = Join::kAsked;
+    events_.push_back({.what = Event::What::kJoined});
+    changed_.notify_all();
+  }
   const Counted counted(*waiting_);
-  changed_.wait(lock, [this] { return join_ != Join::kAsked || broken_; });
+  interruptible_wait(changed_, lock, [this] { return join_ != Join::kAsked || broken_; });
   was_behind_ = std::exchange(join_, Join::kNone) == Join::kIsBehind;
   if (broken_) throw Error(broken_->kind, broken_->text);
   return was_behind_;
@@ -448,7 +460,7 @@ void Group::carry_out(const Decision& decision) {
   --ready_;
   if (stays) {
     request->stage.store(Request::kIsWantedOnHost, std::memory_order_release);
-    return request->stage.notify_all();
+    return futex_wake_all(request->stage);
   }
   if (decision.failure) return complete(*request, decision.failure);
   if (decision.way == Decision::Way::kGang) return gang_calls_.add(request);
@@ -465,7 +477,7 @@ void Group::complete(Request& request, std::optional<CallFailure> failure) {
   tell(request, timeline::received);
   request.failure = std::move(failure);
   request.stage.store(Request::kIsOver, std::memory_order_release);
-  request.stage.notify_all();
+  futex_wake_all(request.stage);
 }
 
 void Group::fail_all(const CallFailure& failure) {

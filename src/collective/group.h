@@ -57,11 +57,11 @@ class Group {
   RequestPtr announce(std::string name, std::string call);
   void ready(const RequestPtr& request, Work work, int urgency);
   void fail(const RequestPtr& request, CallFailure failure);
-  // Until the call is over. Raises its error.
-  void wait(const Request& request);
+  // Until the call is over. Raises its error. A thread that may be interrupted leaves the call to the others.
+  void wait(Request& request);
   // For a call whose values are on the accelerator: until it is over, or until they are wanted in the memory of the
   // host, for which ready() has to be called again: true.
-  bool is_wanted_on_host(const Request& request);
+  bool is_wanted_on_host(Request& request);
   // All of it, for a call whose values are there.
   void run(const std::string& name, std::string call, Work work);
 

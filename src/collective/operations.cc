@@ -114,6 +114,18 @@ void check_size(const char* operation, size_t bytes) {
         operation, bytes, kMostBytes);
 }
 
+// One of each rank. Who is interrupted leaves what it has gathered to the others' exchange.
+std::vector<int64_t> gather_numbers(Group& group, const std::string& name, const std::string& call, int64_t own) {
+  const auto numbers = std::make_shared<std::vector<int64_t>>(static_cast<size_t>(group.size()));
+  (*numbers)[static_cast<size_t>(group.rank())] = own;
+  group.run(name, call,
+            {.what = Work::What::kGather,
+             .output = reinterpret_cast<std::byte*>(numbers->data()),
+             .sizes = std::vector<size_t>(numbers->size(), sizeof(int64_t)),
+             .held = numbers});
+  return std::move(*numbers);
+}
+
 }  // namespace
 
 NDArray all_reduce(Group& group, const std::string& name, Fold fold, const NDArray& value) {
@@ -173,12 +185,7 @@ NDArray all_gather(Group& group, const std::string& name, const NDArray& value) 
   const std::string call =
       fmt::format("all_gather{}({} of entries of shape {})", name.empty() ? "" : " of " + name + " ",
                   dtype_name(value.dtype()), to_string(shape));
-  std::vector<int64_t> counts(static_cast<size_t>(group.size()));
-  counts[static_cast<size_t>(group.rank())] = own;
-  group.run(name, call,
-            {.what = Work::What::kGather,
-             .output = reinterpret_cast<std::byte*>(counts.data()),
-             .sizes = std::vector<size_t>(counts.size(), sizeof(int64_t))});
+  const std::vector<int64_t> counts = gather_numbers(group, name, call, own);
   const size_t entry = std::accumulate(shape.begin(), shape.end(), item_size(value.dtype()),
                                        [](size_t size, int64_t axis) { return size * static_cast<size_t>(axis); });
   std::vector<size_t> sizes;
@@ -200,24 +207,18 @@ NDArray all_gather(Group& group, const std::string& name, const NDArray& value) 
 
 std::vector<std::vector<std::byte>> gather_bytes(Group& group, const std::string& name,
                                                  std::span<const std::byte> own) {
-  std::vector<uint64_t> counts(static_cast<size_t>(group.size()));
-  const auto rank = static_cast<size_t>(group.rank());
-  counts[rank] = own.size();
   const std::string call = "all_gather_object" + (name.empty() ? "" : " of " + name);
-  group.run(name, call,
-            {.what = Work::What::kGather,
-             .output = reinterpret_cast<std::byte*>(counts.data()),
-             .sizes = std::vector<size_t>(counts.size(), sizeof(uint64_t))});
+  const std::vector<int64_t> counts = gather_numbers(group, name, call, static_cast<int64_t>(own.size()));
   const std::vector<size_t> sizes(counts.begin(), counts.end());
   const size_t bytes = std::accumulate(sizes.begin(), sizes.end(), size_t{0});
   check_size("all_gather_object", bytes);
-  std::vector<std::byte> all(bytes);
+  const auto all = std::make_shared<std::vector<std::byte>>(bytes);
   std::copy(own.begin(), own.end(),
-            all.begin() +
+            all->begin() +
                 static_cast<std::ptrdiff_t>(std::accumulate(sizes.begin(), sizes.begin() + group.rank(), size_t{0})));
-  group.run(name, call, {.what = Work::What::kGather, .output = all.data(), .sizes = sizes});
+  group.run(name, call, {.what = Work::What::kGather, .output = all->data(), .sizes = sizes, .held = all});
   std::vector<std::vector<std::byte>> parts;
-  auto place = all.begin();
+  auto place = all->begin();
   for (const size_t size : sizes) {
     const auto end = place + static_cast<std::ptrdiff_t>(size);
     parts.emplace_back(place, end);
@@ -229,18 +230,23 @@ std::vector<std::vector<std::byte>> gather_bytes(Group& group, const std::string
 std::vector<std::byte> broadcast_bytes(Group& group, const std::string& name, std::span<const std::byte> own,
                                        int root) {
   check_root("broadcast_object", group, root);
-  uint64_t size = own.size();
+  const auto size = std::make_shared<uint64_t>(own.size());
   const std::string call = fmt::format("broadcast_object{} (root {})", name.empty() ? "" : " of " + name, root);
   group.run(name, call,
             {.what = Work::What::kBroadcast,
-             .elements = sizeof(size),
-             .output = reinterpret_cast<std::byte*>(&size),
-             .root = root});
-  std::vector<std::byte> bytes(size);
-  if (group.rank() == root) std::copy(own.begin(), own.end(), bytes.begin());
+             .elements = sizeof(*size),
+             .output = reinterpret_cast<std::byte*>(size.get()),
+             .root = root,
+             .held = size});
+  const auto bytes = std::make_shared<std::vector<std::byte>>(*size);
+  if (group.rank() == root) std::copy(own.begin(), own.end(), bytes->begin());
   group.run(name, call,
-            {.what = Work::What::kBroadcast, .elements = bytes.size(), .output = bytes.data(), .root = root});
-  return bytes;
+            {.what = Work::What::kBroadcast,
+             .elements = bytes->size(),
+             .output = bytes->data(),
+             .root = root,
+             .held = bytes});
+  return std::move(*bytes);
 }
 
 void barrier(Group& group) { group.run("", "barrier", {}); }

@@ -7,6 +7,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "collective/fold.h"
@@ -14,7 +15,7 @@
 
 namespace headrace::collective {
 
-// What one call moves. The memory belongs to the caller, until done() was called.
+// What one call moves. The memory belongs to the caller, until done() was called, unless the call holds it.
 struct Work {
   enum class What : uint8_t {
     kNothing,    // all ranks have come here
@@ -31,7 +32,8 @@ struct Work {
   std::byte* output = nullptr;
   std::vector<size_t> sizes = {};
   int root = 0;
-  bool by_gang = false;  // `output`, which is the input, too, is memory of this rank's accelerator
+  std::shared_ptr<void> held = nullptr;  // what `input` and `output` lie in, where nobody else keeps it
+  bool by_gang = false;                  // `output`, which is the input, too, is memory of this rank's accelerator
 };
 
 class Transfers {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/interruption.h"
 #include "distributed/channel.h"
 #include "distributed/long_waits.h"
 #include "distributed/processes.h"
@@ -65,7 +66,12 @@ class Membership::Attending {
     node_.set_process(own_process());
     open_channel(job_, schedulers_[0]);  // raises here what it would raise in the thread
     thread_ = std::thread([this] { run(); });
-    await_cluster();
+    try {
+      await_cluster();
+    } catch (...) {  // it was interrupted
+      close();
+      throw;
+    }
     std::unique_lock lock(mutex_);
     if (cluster_) return;
     const std::string why = why_;
@@ -85,7 +91,7 @@ class Membership::Attending {
             workers, servers);
       });
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return cluster_ || is_over_; });
+    interruptible_wait(changed_, lock, [&] { return cluster_ || is_over_; });
   }
 
   ~Attending() {
@@ -109,16 +115,14 @@ class Membership::Attending {
     arrival.set_number(++barriers_);
     while (true) {
       const std::shared_ptr<Stream> stream = present();
-      grpc::ClientContext context;
-      Empty empty;
-      const grpc::Status status = stream->stub().Barrier(&context, arrival, &empty);
+      const grpc::Status status = arrive(*stream, arrival);
       if (status.ok()) return;
       const bool is_final = status.error_code() == grpc::StatusCode::ABORTED;
       if (is_final || Retries::is_refusal(status.error_code()))
         raise_status(status, "kvstore barrier: not all workers can come");
       stream->cancel();
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return is_over_ || stream_ != stream; });
+      interruptible_wait(changed_, lock, [&] { return is_over_ || stream_ != stream; });
     }
   }
 
@@ -271,10 +275,34 @@ class Membership::Attending {
         status.ok() ? "it has closed the stream" : status.error_message());
   }
 
+  // Gives what the scheduler answers when all workers have come. Who is interrupted counts as come.
+  static grpc::Status arrive(Stream& stream, const Arrival& arrival) {
+    grpc::ClientContext context;
+    Empty empty;
+    std::mutex mutex;
+    std::condition_variable answered;
+    std::optional<grpc::Status> answer;
+    stream.stub().async()->Barrier(&context, &arrival, &empty, [&](grpc::Status status) {
+      std::lock_guard guard(mutex);
+      answer = std::move(status);
+      answered.notify_all();
+    });
+    std::unique_lock lock(mutex);
+    const auto is_answered = [&] { return answer.has_value(); };
+    try {
+      interruptible_wait(answered, lock, is_answered);
+    } catch (...) {
+      context.TryCancel();
+      answered.wait(lock, is_answered);
+      throw;
+    }
+    return *answer;
+  }
+
   // The stream by which the scheduler can be asked; waits until there is one.
   std::shared_ptr<Stream> present() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return is_over_ || is_welcome_; });
+    interruptible_wait(changed_, lock, [&] { return is_over_ || is_welcome_; });
     check(!is_over_, ErrorKind::kRuntime, "kvstore barrier: {}", why_.empty() ? "the job is over" : why_);
     return stream_;
   }

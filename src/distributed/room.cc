@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/interruption.h"
 #include "distributed/long_waits.h"
 
 namespace headrace::distributed {
@@ -16,7 +17,7 @@ std::shared_ptr<Room::Cargo> Room::book(size_t bytes) {
           bytes, bytes_);
     });
     while (changed_.wait_for(lock, patience_, [&] { return fits(bytes) || sent_ > 0; }) && !fits(bytes))
-      changed_.wait(lock, [&] { return fits(bytes) || sent_ == 0; });
+      interruptible_wait(changed_, lock, [&] { return fits(bytes) || sent_ == 0; });
   }
   booked_ += bytes;
   return std::make_shared<Cargo>(shared_from_this(), bytes);

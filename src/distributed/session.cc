@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/interruption.h"
 #include "distributed/channel.h"
 #include "distributed/history.h"
 #include "engine/runtime.h"
@@ -231,16 +232,24 @@ bool Session::has_come(const Answers& answers, size_t i) const {
   return !answers.statuses[i].ok() || answers.replies[i].first.number() > 0;
 }
 
-bool Session::await(const char* what, Answers& answers, std::vector<Call>& calls) {
+// False: the session ends before.
+bool Session::have_come(const Answers& answers) {
+  struct Waiting {
+    Session& session;
+    ~Waiting() {
+      --session.awaiting_;
+      if (session.is_ending_) session.changed_.notify_all();
+    }
+  };
   std::unique_lock lock(mutex_);
   ++awaiting_;
-  changed_.wait(lock, [&] { return answers.missing == 0 || is_ending_; });
-  --awaiting_;
-  if (is_ending_) {
-    changed_.notify_all();
-    return false;
-  }
-  lock.unlock();
+  const Waiting waiting{*this};
+  interruptible_wait(changed_, lock, [&] { return answers.missing == 0 || is_ending_; });
+  return !is_ending_;
+}
+
+bool Session::await(const char* what, Answers& answers, std::vector<Call>& calls) {
+  if (!have_come(answers)) return false;
   for (size_t i = 0; i < calls.size(); ++i) {
     if (!answers.statuses[i].ok()) {
       raise_failure();  // what happened before explains more

@@ -6,6 +6,7 @@
 
 #include <future>
 
+#include "base/interruption.h"
 #include "tests/distributed/cluster.h"
 
 namespace headrace::distributed {
@@ -49,6 +50,17 @@ TEST(Room, WhatIsLargerThanAllOfItGoesAlone) {
   EXPECT_FALSE(is_ready(next, kAWhile));
   large.reset();
   next.get();
+}
+
+TEST(Room, WhoIsInterruptedWaitsNoMore) {
+  const auto room = room_of(100, std::chrono::milliseconds(0));
+  auto first = room->book(100);
+  first->sent();
+  struct Stop {};
+  const Interruptible interruptible([] { throw Stop(); });
+  EXPECT_THROW(room->book(1), Stop);
+  first.reset();
+  room->book(100);
 }
 
 TEST(Room, NobodyWaitsForWhatNobodyHasSent) {

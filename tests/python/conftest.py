@@ -4,9 +4,11 @@ import gc
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 
+import numpy
 import pytest
 
 os.environ.setdefault("HEADRACE_CUDA", "0")  # GPUs of the machine are none that tests simulate
@@ -31,6 +33,37 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("--current-gpu"):
         config.pluginmanager.register(CurrentGpu())
+
+
+class Generator:
+    """A generator of random numbers of a test module, as it was when the module had been imported."""
+
+    def __init__(self, generator):
+        self._bits = getattr(generator, "bit_generator", None) or generator._bit_generator
+        self._state = self._bits.state
+
+    def begin_again(self):
+        self._bits.state = self._state
+
+
+generators = {}  # by module
+
+
+def pytest_collection_finish(session):
+    kinds = numpy.random.RandomState, numpy.random.Generator
+    for module in {item.module for item in session.items}:
+        found = [one for one in vars(module).values() if isinstance(one, kinds)]
+        generators[module] = [Generator(one) for one in found]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """The random numbers of a test do not depend on which ran before it."""
+    for generator in generators[item.module]:
+        generator.begin_again()
+    random.seed(0)
+    numpy.random.seed(0)
+    hr.random.seed(0)
 
 
 class CurrentGpu:

@@ -1,8 +1,11 @@
 """Servers and schedulers of a job."""
 
+import contextlib
 import json
 import pickle
+import signal
 import sys
+import threading
 
 from .. import _core
 from ..base import MXNetError
@@ -117,9 +120,25 @@ def serve(
     there before it serves. It is told rows alone where `leaves_other_rows(number, key)` says that an update
     by row_sparse arrays leaves alone all rows that these lack, in what is stored and in the arrays that are
     kept, if these are all dense or all row_sparse. Keys are numbers or bytes.
+    Where handlers of signals are called by this thread, Ctrl-C ends the process.
     MXNetError: the job cannot begin, or has lost its scheduler.
     """
-    _core.distributed.serve(command, kept_for, keep_for, leaves_other_rows)
+    with _ended_by_ctrl_c():
+        _core.distributed.serve(command, kept_for, keep_for, leaves_other_rows)
+
+
+@contextlib.contextmanager
+def _ended_by_ctrl_c():
+    """The thread that calls handlers of signals does not come back to Python: none hears Ctrl-C within it."""
+    is_heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_heard or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def serve_if_asked():

@@ -1,7 +1,9 @@
-"""Jobs that are interrupted: by Ctrl-C, by the end of the terminal."""
+"""Jobs and processes of jobs that are interrupted: by Ctrl-C, by the end of the terminal."""
 
+import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -104,3 +106,89 @@ sys.exit(launch.main(["-n", "1", sys.executable, "-c", "import time; time.sleep(
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
     assert done.returncode == 128 + signal.SIGINT and "interrupted" in done.stderr, done.stderr
+
+
+# Worker 0 makes a call for which it waits for worker 1, which makes none until worker 0 was interrupted.
+WAITING = """
+import os, signal, sys, time
+from headrace import _core, distributed, kv, nd
+
+call, kind, interrupted = sys.argv[1:]
+code = compile(call, "call", "eval")  # Python takes an interrupt in the evaluation of a text for its own end
+if call != "kv.create(kind)":
+    store = kv.create(kind)
+    store.init("w", nd.zeros((2,)))
+    distributed.init()
+if os.environ.get("DMLC_WORKER_ID", os.environ.get("OMPI_COMM_WORLD_RANK")) == "0":
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        eval(code)
+        print("not interrupted", flush=True)
+    except KeyboardInterrupt:
+        pass
+    open(interrupted, "w").close()
+while not os.path.exists(interrupted):
+    time.sleep(0.01)
+"""
+EXCHANGES = [
+    "distributed.barrier()",
+    "distributed.broadcast_object(1, root=1)",
+    "_core.distributed.others_go_on()",
+]
+CALLS = [
+    ("dist_sync", "kv.create(kind)"),
+    *(("dist_sync", call) for call in ["store.barrier()", *EXCHANGES]),
+    *(("mpi", call) for call in ["store.barrier()", "distributed.all_gather_object(1)", *EXCHANGES]),
+]
+
+
+@pytest.mark.parametrize("kind, call", CALLS)
+def test_ctrl_c_ends_a_call_that_waits_for_other_workers(kind, call, tmp_path):
+    options = ["--mpi"] if kind == "mpi" else []
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", *options, sys.executable, "-c", WAITING]
+    job = subprocess.run(
+        [*command, call, kind, str(tmp_path / "interrupted")], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert "not interrupted" not in job.stdout and (tmp_path / "interrupted").exists(), job.stderr
+    has_begun = call != "kv.create(kind)"
+    assert (job.returncode == 0) == has_begun, job.stdout + job.stderr
+
+
+def test_ctrl_c_ends_a_server_and_a_scheduler_that_are_started_by_hand():
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    variables = {
+        "DMLC_PS_ROOT_URI": "127.0.0.1",
+        "DMLC_PS_ROOT_PORT": str(port),
+        "DMLC_NUM_WORKER": "1",
+        "DMLC_NUM_SERVER": "1",
+    }
+
+    def ended_when(role, has_begun):
+        command = [sys.executable, "-m", "headrace.kvstore"]
+        environment = {**os.environ, **variables, "DMLC_ROLE": role}
+        process = subprocess.Popen(
+            command, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
+        )
+        try:
+            has_begun()
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=SECONDS)
+        finally:
+            process.kill()
+        assert process.returncode == -signal.SIGINT, err
+
+    with socket.create_server(("127.0.0.1", port)) as there:
+        ended_when("server", lambda: there.accept()[0].close())
+    ended_when("scheduler", lambda: wait_for_listener(port))
+
+
+def wait_for_listener(port):
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
