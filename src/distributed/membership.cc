@@ -28,6 +28,7 @@ constexpr Milliseconds kJoinTime{60'000};   // that all may take to start, at le
 constexpr Milliseconds kLongestPause{500};  // a scheduler has little to do for each node
 constexpr Milliseconds kShortPause{250};    // where several are asked in turn
 constexpr Milliseconds kShortGreeting{1000};
+constexpr double kMostHopeful = 5.0 / 6;  // of the time for which a scheduler is tried, with nothing said of it
 constexpr std::chrono::seconds kStandTime{2};
 constexpr std::chrono::seconds kLeaveTime{5};  // to say so on a busy machine, or when another scheduler takes over
 
@@ -202,13 +203,27 @@ class Membership::Attending {
         lock.unlock();
         return end(why);
       }
-      report(job_.verbosity, Verbosity::kNodes,
-             "{}: the connection to the scheduler at {} broke ({}); it is made again", own_text(),
-             schedulers_[present_], status.ok() ? "the scheduler has closed it" : status.error_message());
+      tell_of_silence(status);
       present_ = (present_ + 1) % schedulers_.size();
       if (++tried_ % schedulers_.size() != 0) continue;
       changed_.wait_for(lock, retries_.next_pause(), [&] { return is_closing_ || is_over_; });
     }
+  }
+
+  // Once in a row of attempts that fail, and once more when they have failed for long. mutex_ is locked.
+  void tell_of_silence(const grpc::Status& status) {
+    const std::string why = status.ok() ? "the scheduler has closed the connection" : status.error_message();
+    if (!std::exchange(is_break_told_, true))
+      report(job_.verbosity, Verbosity::kNodes,
+             "{}: the connection to the scheduler at {} broke ({}); it is made again", own_text(),
+             schedulers_[present_], why);
+    const double left = std::chrono::duration<double>(retries_.time_left()).count();
+    if (left > kMostHopeful * retries_.seconds() || std::exchange(is_silence_told_, true)) return;
+    log(LogLevel::kWarn,
+        "distributed: {}: the scheduler cannot be reached at {} ({}); it may not run yet, or want certificates of its "
+        "job; "
+        "it is tried for {:.3g} seconds more",
+        own_text(), fmt::join(schedulers_, ", "), why, left);
   }
 
   Milliseconds longest_pause() const { return are_several_ ? kShortPause : kLongestPause; }
@@ -343,6 +358,7 @@ class Membership::Attending {
     scheduler_process_ = welcome.process();
     is_welcome_ = true;
     tried_ = 0;
+    is_break_told_ = is_silence_told_ = false;
     if (std::exchange(has_joined_, true) == false) retries_ = Retries(Milliseconds(job_.retry_ms), longest_pause());
     retries_.opened();
     retries_.answered();
@@ -435,13 +451,14 @@ class Membership::Attending {
   uint64_t barriers_ = 0;     // guarded by barrier_mutex_
   std::mutex mutex_;
   std::condition_variable changed_;
-  Node node_;                       // as it comes next; these: guarded by mutex_
-  std::shared_ptr<Stream> stream_;  // the present one
-  bool is_welcome_ = false;         // it takes requests
-  bool has_joined_ = false;         // the node was welcome once
-  std::string copied_;              // backup that has all; empty: none that has come later
-  size_t present_ = 0;              // which of the schedulers the stream is to
-  size_t tried_ = 0;                // how many in turn have failed
+  Node node_;                                             // as it comes next; these: guarded by mutex_
+  std::shared_ptr<Stream> stream_;                        // the present one
+  bool is_welcome_ = false;                               // it takes requests
+  bool has_joined_ = false;                               // the node was welcome once
+  std::string copied_;                                    // backup that has all; empty: none that has come later
+  size_t present_ = 0;                                    // which of the schedulers the stream is to
+  size_t tried_ = 0;                                      // how many in turn have failed
+  bool is_break_told_ = false, is_silence_told_ = false;  // of these
   std::string scheduler_process_;
   Retries retries_;
   std::optional<Cluster> cluster_;  // written once

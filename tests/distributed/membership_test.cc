@@ -117,6 +117,22 @@ TEST_F(ShortRetries, ASchedulerThatCannotBeReachedIsNamed) {
   proxy_.refuse(false);
 }
 
+class LongRetries : public MembershipTest {
+ protected:
+  LongRetries() : MembershipTest(2'000, 3'000) {}
+};
+
+TEST_F(LongRetries, AreSaidOnce) {
+  testing::internal::CaptureStderr();
+  proxy_.refuse(true);
+  ears_[1].await("the scheduler was lost");
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, testing::ContainsRegex("warn: distributed: worker 1: the scheduler cannot be reached at " +
+                                           proxy_.address() + " .*; it is tried for [0-9.]+ seconds more"));
+  EXPECT_EQ(said.find("cannot be reached"), said.rfind("cannot be reached"));
+  proxy_.refuse(false);
+}
+
 // One process after the other ends, and others come.
 TEST(Replicas, TakeThePlacesOfOthers) {
   Job job{.role = Role::kServer,
