@@ -305,7 +305,8 @@ bool Group::is_over() {
   return false;
 }
 
-// One rank's calls are over before another's, which begins cycles as long as its own are not, and waits for all in them.
+// One rank's calls are over before another's, which begins cycles as long as its own are not, and waits for all in
+// them.
 void Group::finish() {
   if (is_finished_ || !agreement_->all_have_ended()) return;
   std::lock_guard guard(mutex_);

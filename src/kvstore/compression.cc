@@ -7,7 +7,8 @@ namespace headrace::kvstore {
 
 void check_compression(const TwoBitCompression& compression) {
   check(static_cast<float>(compression.threshold) > 0, ErrorKind::kValue,
-        "kvstore set_gradient_compression: threshold must be greater than 0 as a float32, got {}", compression.threshold);
+        "kvstore set_gradient_compression: threshold must be greater than 0 as a float32, got {}",
+        compression.threshold);
 }
 
 std::vector<NDArray> send_compressed(const TwoBitCompression& compression, std::span<const NDArray> values,

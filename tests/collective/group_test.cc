@@ -250,7 +250,8 @@ class LateWire final : public Wire {
   TransferPtr gather(Lane lane, std::byte* all, std::span<const size_t> sizes) override {
     if (lane == Lane::kAgreement && rank() == 0) ++parting_.cycles;
     TransferPtr transfer = wire_.gather(lane, all, sizes);
-    return lane == Lane::kAgreement ? std::make_unique<Cycle>(std::move(transfer), parting_) : late(std::move(transfer));
+    return lane == Lane::kAgreement ? std::make_unique<Cycle>(std::move(transfer), parting_)
+                                    : late(std::move(transfer));
   }
   TransferPtr broadcast(std::byte* data, size_t size, int root) override {
     return late(wire_.broadcast(data, size, root));
