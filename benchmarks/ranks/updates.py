@@ -18,10 +18,11 @@ def seconds_of(name, is_sharded):
 
     distributed.init()
     size, rank = distributed.size(), distributed.rank()
-    own = ELEMENTS // size if is_sharded else ELEMENTS
+    elements = ELEMENTS // size * size  # as many for each
+    own = elements // size if is_sharded else elements
     updater = optimizer.get_updater(optimizer.create(name, learning_rate=0.01))
-    gradients = [nd.ones((ELEMENTS,)) for _ in range(ARRAYS)]
-    weights = [nd.ones((ELEMENTS,)) for _ in range(ARRAYS)]
+    gradients = [nd.ones((elements,)) for _ in range(ARRAYS)]
+    weights = [nd.ones((elements,)) for _ in range(ARRAYS)]
     begin = rank * own if is_sharded else 0
 
     def run():

@@ -90,7 +90,8 @@ class KVStore {
   // over links and through devices. Calls that wait for the same arrays keep their order. Where an updater is set, key
   // number i of a call has its priority less i.
 
-  // Stores a copy of the one array of each item: that of rank 0, on every rank.
+  // Stores a copy of the one array of each item: that of rank 0, on every rank. This and replace() wait where servers
+  // hold it.
   virtual void init(std::span<const Item> items) = 0;
   // Puts a copy of the one array of each item, as init() does, in the place of what is stored under its key, in the
   // dtype of init(). Nothing is updated, and what an updater and compression remember stays.
@@ -110,16 +111,18 @@ class KVStore {
   virtual void row_sparse_pull(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids,
                                int priority) = 0;
 
-  // None: what is pushed takes the place of what is stored.
+  // None: what is pushed takes the place of what is stored. Another one raises RuntimeError in a store with servers,
+  // which update what they hold (headrace/distributed.hpp).
   virtual void set_updater(Updater updater) = 0;
   virtual const Updater& updater() const noexcept = 0;
-  // "sum", "mean" (of the arrays of all ranks), "max" or "min". Raises ValueError for another name.
+  // "sum", "mean" (of the arrays of all ranks), "max" or "min". Raises ValueError for another name, and for
+  // all but "sum" in a store with servers; so does a function there.
   virtual void set_reduction(std::string_view name) = 0;
   // A function that is commutative and associative.
   virtual void set_reduction(Combine combine) = 0;
   // Pushed float32 gradients travel at two bits an element; what that leaves out is added to the next gradient. Raises
-  // ValueError for a threshold that is not positive, a reduction other than sum and mean, and a store that does not
-  // compress.
+  // ValueError for a threshold that is not positive as a float32, a reduction other than sum and mean, and a store that
+  // does not compress.
   virtual void set_gradient_compression(const TwoBitCompression& compression) = 0;
   // Waits until all processes have come here. Raises RuntimeError, naming it, when one has ended.
   virtual void barrier() = 0;

@@ -80,6 +80,10 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
     ended_[static_cast<size_t>(rank)] = failure;
     return consider_all();
   }
+  if (what == What::kFinished) {
+    ++finished_;
+    return;
+  }
   if (what == What::kOffered || what == What::kConnected || what == What::kBroken)
     return hear_of_gang(rank, {.what = what, .name = texts_[name], .call = texts_[call], .failure = failure});
   if (what == What::kStalled) {

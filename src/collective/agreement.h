@@ -32,6 +32,8 @@ struct Event {
     kAnnounced,  // a call was made
     kReady,      // one has its values; with a failure: they could not be computed
     kEnded,      // the program makes no calls any more; with a failure: it has failed
+    kFinished,   // all ranks have ended, and all calls of this one are over: it takes no part in what comes after the
+                 // block in which the last rank tells this
     kJoined,     // it has no more data, and waits for the calls of others
     kStalled,    // of rank 0: nothing has happened anywhere for too long
     // Of the rank's accelerator (gang_agreement.h):
@@ -77,6 +79,7 @@ class Agreement {
   bool awaits_values() const noexcept;
   bool all_have_ended() const noexcept;
   bool somebody_has_ended() const noexcept;
+  bool all_have_finished() const noexcept { return finished_ == size_; }
   // Whether a rank has made a call that this one has not.
   bool is_behind() const noexcept;
   // How often all ranks had joined after the same calls.
@@ -122,6 +125,7 @@ class Agreement {
   std::vector<std::string> texts_;
   std::map<uint32_t, Stream> streams_;                            // by the number of the name
   std::vector<std::optional<std::optional<CallFailure>>> ended_;  // by rank: whether, and of which failure
+  int finished_ = 0;                                              // ranks
   std::vector<bool> has_joined_;                                  // by rank: it waits for the calls of others
   uint64_t joined_ = 0;
   bool has_news_ = false, is_stalled_ = false;

@@ -312,9 +312,19 @@ bool Group::is_over() {
     if (Clock::now() > *last_moment_) wire_->abort((own_failure_ ? *own_failure_ : *agreement_->broken()).text);
   }
   if (cycle_ || !transfers_->is_idle()) return false;
-  if (agreement_->broken()) return true;
+  if (agreement_->broken() || agreement_->all_have_finished()) return true;
+  finish();
+  return false;
+}
+
+// One rank's calls are over before another's, which begins cycles as long as its own are not, and waits for all in
+// them.
+void Group::finish() {
+  if (is_finished_ || !agreement_->all_have_ended()) return;
   std::lock_guard guard(mutex_);
-  return agreement_->all_have_ended() && requests_.empty();
+  if (!requests_.empty()) return;
+  is_finished_ = true;
+  untold_.push_back({.what = Event::What::kFinished});
 }
 
 // After a failure ranks may end at different times.

@@ -98,6 +98,7 @@ class Group {
   void rest(Clock::duration idle);
   void leave();
   bool is_over();
+  void finish();
   bool may_go();
 
   const int process_;
@@ -132,7 +133,7 @@ class Group {
   bool has_connected_ = false;     // it has begun to
   size_t ready_ = 0;               // calls that are ready here, and on which nobody has decided
   std::deque<RequestPtr> moving_;  // on which all have decided, as the transfers have them
-  bool is_ending_ = false;
+  bool is_ending_ = false, is_finished_ = false;
   bool tells_end_ = false, is_end_told_ = false;  // by the present block; the wire has it
   bool is_joining_ = false, is_join_told_ = false;
   uint64_t joined_ = 0;  // of the agreement, when the last join() was over

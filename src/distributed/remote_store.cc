@@ -11,6 +11,7 @@
 #include "distributed/messages.h"
 #include "engine/runtime.h"
 #include "headrace/sparse.hpp"
+#include "kvstore/compression.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
 
@@ -124,7 +125,7 @@ void RemoteStore::exchange_inits(std::span<const Item> items, bool replaces) {
       call.load = load_for(session_, shard.server, values, begin, begin + static_cast<size_t>(elements) * size);
     }
   }
-  if (replaces && rank() != 0) return;
+  if (items.empty() || (replaces && rank() != 0)) return;
   const LongWait told([&] {
     return fmt::format("kvstore init: {} waits until all workers have inited key {}, and others of this call",
                        name_of_worker(session_), to_string(items[0].key));
@@ -158,6 +159,7 @@ void RemoteStore::replace(std::span<const Item> items) {
   std::vector<Item> converted;
   for (const Part& part : entries_.single_parts_of("replace", items))
     converted.push_back({part.key(), {cast_to(part.arrays[0], part.entry().dtype)}});
+  if (converted.empty()) return;
   barrier();  // what others have pushed before comes first
   exchange_inits(converted, true);
   barrier();
@@ -196,8 +198,7 @@ void RemoteStore::set_reduction(kvstore::Combine) {
 }
 
 void RemoteStore::set_gradient_compression(const kvstore::TwoBitCompression& compression) {
-  check(compression.threshold > 0, ErrorKind::kValue,
-        "kvstore set_gradient_compression: threshold must be greater than 0, got {}", compression.threshold);
+  kvstore::check_compression(compression);
   compression_ = compression;
 }
 

@@ -1,12 +1,19 @@
 #include "kvstore/compression.h"
 
+#include "base/check.h"
 #include "op/invoke.h"
 
 namespace headrace::kvstore {
 
+void check_compression(const TwoBitCompression& compression) {
+  check(static_cast<float>(compression.threshold) > 0, ErrorKind::kValue,
+        "kvstore set_gradient_compression: threshold must be greater than 0 as a float32, got {}",
+        compression.threshold);
+}
+
 std::vector<NDArray> send_compressed(const TwoBitCompression& compression, std::span<const NDArray> values,
                                      std::vector<NDArray>& residuals, Device home) {
-  residuals.resize(values.size());
+  if (residuals.size() < values.size()) residuals.resize(values.size());
   std::vector<NDArray> arrived;
   for (size_t i = 0; i < values.size(); ++i) {
     const NDArray value = contiguous(values[i]);

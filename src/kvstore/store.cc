@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "engine/runtime.h"
+#include "kvstore/compression.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 
@@ -199,8 +200,7 @@ void Store::set_gradient_compression(const TwoBitCompression& compression) {
       "kvstore set_gradient_compression: Gradient compression is not supported for this type of kvstore: a '{}' store "
       "reduces in host memory; create a 'device' store",
       type_);
-  check(compression.threshold > 0, ErrorKind::kValue,
-        "kvstore set_gradient_compression: threshold must be greater than 0, got {}", compression.threshold);
+  check_compression(compression);
   check(reduction_.is_linear(), ErrorKind::kValue,
         "kvstore set_gradient_compression: compression goes with the reductions sum and mean, the store has '{}'",
         reduction_.name());

@@ -229,6 +229,80 @@ TEST(Group, AfterTheEndThereAreNoCalls) {
   });
 }
 
+// What the first two ranks know of each other in the test below.
+struct Parting {
+  std::atomic<int> cycles{0};  // that rank 0 has begun
+  std::atomic<bool> has_left{false}, has_left_early{false};
+};
+
+// The transfers of rank 1 are late: they are over when rank 0 has gone through several cycles more, or has left.
+class LateWire final : public Wire {
+ public:
+  LateWire(Exchanges& exchanges, int rank, Parting& parting) : wire_(exchanges, rank), parting_(parting) {}
+  ~LateWire() override { parting_.has_left = true; }
+
+  int rank() const noexcept override { return wire_.rank(); }
+  int size() const noexcept override { return wire_.size(); }
+  const Machines& machines() const noexcept override { return wire_.machines(); }
+  TransferPtr scatter(Lane lane, const std::byte* own, std::span<const size_t> sizes, std::byte* all) override {
+    return late(wire_.scatter(lane, own, sizes, all));
+  }
+  TransferPtr gather(Lane lane, std::byte* all, std::span<const size_t> sizes) override {
+    if (lane == Lane::kAgreement && rank() == 0) ++parting_.cycles;
+    TransferPtr transfer = wire_.gather(lane, all, sizes);
+    return lane == Lane::kAgreement ? std::make_unique<Cycle>(std::move(transfer), parting_)
+                                    : late(std::move(transfer));
+  }
+  TransferPtr broadcast(std::byte* data, size_t size, int root) override {
+    return late(wire_.broadcast(data, size, root));
+  }
+  void abort(const std::string& why) override { wire_.abort(why); }
+
+ private:
+  struct Late final : Transfer {
+    Late(TransferPtr with, Parting& of) : transfer(std::move(with)), parting(of) {}
+    bool is_done() override {
+      if (!transfer->is_done()) return false;
+      if (last_cycle == 0) last_cycle = parting.cycles + 6;
+      if (parting.has_left) parting.has_left_early = true;
+      return parting.has_left || parting.cycles >= last_cycle;
+    }
+    const TransferPtr transfer;
+    Parting& parting;
+    int last_cycle = 0;
+  };
+  // One that nobody takes part in any more is over, so that the test ends.
+  struct Cycle final : Transfer {
+    Cycle(TransferPtr with, Parting& of) : transfer(std::move(with)), parting(of) {}
+    bool is_done() override { return transfer->is_done() || parting.has_left; }
+    const TransferPtr transfer;
+    Parting& parting;
+  };
+
+  TransferPtr late(TransferPtr transfer) {
+    if (rank() == 0) return transfer;
+    return std::make_unique<Late>(std::move(transfer), parting_);
+  }
+
+  MemoryWire wire_;
+  Parting& parting_;
+};
+
+TEST(Group, NobodyLeavesBeforeTheOthersHaveWhatTheyHaveCalled) {
+  Exchanges exchanges({0, 0});
+  Parting parting;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      Group group([&] { return std::make_unique<LateWire>(exchanges, rank, parting); });
+      const NDArray sum = all_reduce(group, "", Fold::kSum, array({1, 2}));
+      group.end({});
+      EXPECT_THAT(sum.to_vector<float>(), ElementsAre(2, 4));
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(parting.has_left_early);
+}
+
 // Ranks wait for different calls: told after some seconds.
 TEST(Group, RanksThatWaitForEachOtherAreToldSlow) {
   on_groups(2, [](Group& group) {

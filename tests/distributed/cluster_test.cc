@@ -357,12 +357,28 @@ TEST_F(ClusterTest, CompressionKeepsWhatItLeavesOut) {
 
 TEST_F(ClusterTest, ArraysOfAnySizeAreCompressed) {
   run(2, 2, false, [](kvstore::KVStore& store) {
+    EXPECT_THAT([&] { store.set_gradient_compression({.threshold = 1e-50}); },  // 0 as float32
+                testing::ThrowsMessage<Error>(HasSubstr("threshold must be greater than 0")));
     store.set_gradient_compression({.threshold = 0.5});
     for (const int64_t size : {1, 3, 17, 1'000'003}) {
       store.init(size, filled({size}, 0));
       store.push(size, {filled({size}, 0.6)});
       EXPECT_THAT(pulled(store, size, {size}), Each(1)) << size;
     }
+  });
+}
+
+TEST_F(ClusterTest, CallsWithoutKeysDoNothing) {
+  run(2, 1, false, [](kvstore::KVStore& store) {
+    const std::span<const kvstore::Item> none;
+    store.init(none);
+    if (store.rank() == 0) store.replace(none);  // nobody is waited for
+    store.push(none, 0);
+    store.pull(none, 0);
+    store.pushpull(none, none, 0);
+    store.row_sparse_pull(none, {}, 0);
+    store.init("w", filled({3}, 1));
+    EXPECT_THAT(pulled(store, "w", {3}), Each(1));
   });
 }
 

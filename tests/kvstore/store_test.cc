@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "headrace/kvstore.hpp"
 #include "kvstore/strategies.h"
@@ -234,7 +235,8 @@ TEST(Store, CompressesWhatIsPushed) {
   store->init("d", cast_to(array({1}), DType::kFloat64));
   EXPECT_EQ(kind_of([&] { store->push("d", {cast_to(array({1}), DType::kFloat64)}); }), ErrorKind::kType);
   EXPECT_EQ(kind_of([&] { store->set_reduction("max"); }), ErrorKind::kValue);
-  EXPECT_EQ(kind_of([&] { store->set_gradient_compression({.threshold = 0}); }), ErrorKind::kValue);
+  for (const double threshold : {0., -1., 1e-50, std::numeric_limits<double>::quiet_NaN()})
+    EXPECT_EQ(kind_of([&] { store->set_gradient_compression({.threshold = threshold}); }), ErrorKind::kValue);
   EXPECT_EQ(kind_of([] { create("local")->set_gradient_compression({}); }), ErrorKind::kValue);
 }
 
@@ -305,6 +307,17 @@ TEST(Store, ReplacingLeavesWhatCompressionHasLeftOver) {
   store->replace("w", on(0, {9}));
   EXPECT_EQ(pulled(*store, "w", 1), Floats{9});
   store->push("w", {on(0, {0.75F})});
+  EXPECT_EQ(pulled(*store, "w", 1), Floats{1});
+}
+
+TEST(Store, PushesOfFewerDevicesLeaveWhatOthersHaveLeftOver) {
+  const StorePtr store = create("device");
+  store->set_gradient_compression({.threshold = 1});
+  store->init("w", on(0, {0}));
+  store->push("w", {on(0, {0}), on(1, {0.75F})});
+  store->push("w", {on(0, {0})});
+  EXPECT_EQ(pulled(*store, "w", 1), Floats{0});
+  store->push("w", {on(0, {0}), on(1, {0.75F})});
   EXPECT_EQ(pulled(*store, "w", 1), Floats{1});
 }
 
