@@ -16,6 +16,7 @@ os.environ.setdefault("HEADRACE_CUDA", "0")  # GPUs of the machine are none that
 import headrace as hr  # noqa: E402
 from headrace import registry, sim  # noqa: E402
 from headrace.kvstore import KVStoreBase  # noqa: E402
+from headrace.name import NameManager  # noqa: E402
 from headrace.optimizer import Optimizer  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -85,11 +86,14 @@ def module_of(klass):
 
 
 @pytest.fixture(autouse=True)
-def classes_by_name():
-    """Names under which a test registers classes of its own mean what they meant before when it is over."""
+def names():
+    """A test numbers blocks and symbols from 0. Names under which it registers classes mean what they meant
+    before when it is over.
+    """
     tables = [Optimizer.opt_registry, KVStoreBase.kv_registry, *registry._registries.values()]
     before = [dict(table) for table in tables]
-    yield
+    with NameManager():
+        yield
     for table, known in zip(tables, before):
         imported = {name: klass for name, klass in table.items() if module_of(klass).startswith("headrace.")}
         table.clear()
