@@ -29,6 +29,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--current-gpu", action="store_true", help="gpu(0) is the current context of tests; see DEVELOPERS.md"
     )
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in an order of chance")
 
 
 def pytest_configure(config):
@@ -55,6 +56,23 @@ def pytest_collection_finish(session):
     for module in {item.module for item in session.items}:
         found = [one for one in vars(module).values() if isinstance(one, kinds)]
         generators[module] = [Generator(one) for one in found]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Files in six parts each: what a module makes for its tests is made again after those of others."""
+    seed = config.getoption("--shuffle")
+    if seed is None:
+        return
+    chance, by_file, parts = random.Random(seed), {}, []
+    for item in items:
+        by_file.setdefault(item.path, []).append(item)
+    for tests in by_file.values():
+        chance.shuffle(tests)
+        size = -(-len(tests) // 6)
+        parts += [tests[begin : begin + size] for begin in range(0, len(tests), size)]
+    chance.shuffle(parts)
+    items[:] = [item for part in parts for item in part]
 
 
 @pytest.hookimpl(tryfirst=True)
