@@ -221,8 +221,7 @@ class Membership::Attending {
     if (left > kMostHopeful * retries_.seconds() || std::exchange(is_silence_told_, true)) return;
     log(LogLevel::kWarn,
         "distributed: {}: the scheduler cannot be reached at {} ({}); it may not run yet, or want certificates of its "
-        "job; "
-        "it is tried for {:.3g} seconds more",
+        "job; it is tried for {:.3g} seconds more",
         own_text(), fmt::join(schedulers_, ", "), why, left);
   }
 

@@ -232,8 +232,7 @@ bool Session::has_come(const Answers& answers, size_t i) const {
   return !answers.statuses[i].ok() || answers.replies[i].first.number() > 0;
 }
 
-// False: the session ends before.
-bool Session::have_come(const Answers& answers) {
+bool Session::await_all(const Answers& answers) {
   struct Waiting {
     Session& session;
     ~Waiting() {
@@ -249,7 +248,7 @@ bool Session::have_come(const Answers& answers) {
 }
 
 bool Session::await(const char* what, Answers& answers, std::vector<Call>& calls) {
-  if (!have_come(answers)) return false;
+  if (!await_all(answers)) return false;
   for (size_t i = 0; i < calls.size(); ++i) {
     if (!answers.statuses[i].ok()) {
       raise_failure();  // what happened before explains more

@@ -91,7 +91,7 @@ class Session {
   bool exchange_with_all(const char* what, const Request& request);
 
  private:
-  bool have_come(const Answers& answers);
+  bool await_all(const Answers& answers);                           // false: the session ends before
   void fail_with(const std::string& why);                           // the first reason counts
   void lose(const std::string& why, std::optional<size_t> server);  // or all of them
   void follow(const Serving& serving);                              // the process that serves from now on
