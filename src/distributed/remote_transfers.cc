@@ -25,6 +25,7 @@ using kvstore::to_string;
 namespace {
 
 constexpr double kNsPerByte = 0.2;                           // of copying elements
+constexpr double kPackCostNs = 300;                          // of few: whoever pushes may do it
 constexpr size_t kMostTogether = 2 * kvstore::kBucketBytes;  // of arrays that one task receives
 constexpr size_t kExchanged = kvstore::kBucketBytes / 2;     // of arrays that are sent before their sums are asked for
 
@@ -136,7 +137,7 @@ void RemoteStore::send(Remote& remote, const NDArray& value, const std::shared_p
   runtime().engine.push(TaskSpec{.name = "kvstore pack",
                                  .reads = {&read, 1},
                                  .writes = packed,
-                                 .cost_ns = Engine::kInlineCostNs + kNsPerByte * sending->bytes(),
+                                 .cost_ns = kPackCostNs + kNsPerByte * sending->bytes(),
                                  .priority = Priority::kHigh,
                                  .urgency = urgency,
                                  .bytes = sending->bytes()},
