@@ -151,8 +151,9 @@ def test_ctrl_c_ends_a_call_that_waits_for_other_workers(kind, call, tmp_path):
         [*command, call, kind, str(tmp_path / "interrupted")], capture_output=True, text=True, timeout=SECONDS
     )
     assert "not interrupted" not in job.stdout and (tmp_path / "interrupted").exists(), job.stderr
-    has_begun = call != "kv.create(kind)"
-    assert (job.returncode == 0) == has_begun, job.stdout + job.stderr
+    # Whether a job that has not begun fails depends on whether the scheduler has heard of worker 0.
+    fates = (0, 1) if call == "kv.create(kind)" else (0,)
+    assert job.returncode in fates, job.stdout + job.stderr
 
 
 def test_ctrl_c_ends_a_server_and_a_scheduler_that_are_started_by_hand():
