@@ -3,10 +3,10 @@
 #include <nanobind/nanobind.h>
 #include <structmember.h>
 
-#include <chrono>
 #include <cstring>
 
 #include "base/check.h"
+#include "base/interruption.h"
 #include "convert.h"
 #include "engine/runtime.h"
 #include "engine/var_access.h"
@@ -49,7 +49,7 @@ bool wait_for(const NDArray& array, bool for_all) {
   if (!storage) return true;
   Var& var = storage->var();
   Engine& engine = runtime().engine;
-  constexpr std::chrono::milliseconds kLimit(50);
+  constexpr auto kLimit = Interruptible::kBetweenChecks;
   try {
     if (var.idle() && !VarAccess::has_uses(var, for_all)) {
       if (!var.is_plain() || engine.observer()) for_all ? engine.wait_to_write(var) : engine.wait_to_read(var);

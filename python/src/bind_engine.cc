@@ -1,7 +1,6 @@
 // The engine and memory counters as Python sees them.
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/check.h"
 #include "base/config.h"
@@ -35,7 +34,7 @@ void bind_engine(nb::module_& m) {
             {
               const WithoutGil unlocked;
               try {
-                done = runtime().engine.wait_all_for(std::chrono::milliseconds(50));
+                done = runtime().engine.wait_all_for(Interruptible::kBetweenChecks);
               } catch (...) {
                 failure = std::current_exception();
               }
