@@ -1,5 +1,5 @@
 """How long ranks need to sum the gradients of 44 parameters of 1 MB and to update by them: each all of them,
-as stores do, or each its part of every one, which are gathered afterwards.
+as the store 'mpi' does, or each its share of every one, as 'mpi_sharded'.
 
 `python benchmarks/ranks/updates.py [-n RANKS...]` prints the best time of each.
 """
@@ -10,41 +10,34 @@ from pushpull import best
 from starting import least_of, options_of
 
 ARRAYS, ELEMENTS = 44, 1 << 18
+KINDS = ("mpi", "mpi_sharded")
 
 
-def seconds_of(name, is_sharded):
+def seconds_of(kind, optimizer):
     """(seconds, rank) of one step."""
-    from headrace import distributed, nd, optimizer
+    from headrace import kv, nd
+    from headrace import optimizer as optimizers
 
-    distributed.init()
-    size, rank = distributed.size(), distributed.rank()
-    elements = ELEMENTS // size * size  # as many for each
-    own = elements // size if is_sharded else elements
-    updater = optimizer.get_updater(optimizer.create(name, learning_rate=0.01))
-    gradients = [nd.ones((elements,)) for _ in range(ARRAYS)]
-    weights = [nd.ones((elements,)) for _ in range(ARRAYS)]
-    begin = rank * own if is_sharded else 0
+    store, keys = kv.create(kind), list(range(ARRAYS))
+    gradients = [nd.ones((ELEMENTS,)) for _ in keys]
+    weights = [nd.ones((ELEMENTS,)) for _ in keys]
+    store.init(keys, weights)
+    store.set_optimizer(optimizers.create(optimizer, learning_rate=0.01))
 
     def run():
-        exchange = distributed.reduce_scatter if is_sharded else distributed.all_reduce
-        sums = [exchange(gradient, name=f"sum {k}") for k, gradient in enumerate(gradients)]
-        parts = [weight[begin : begin + own] for weight in weights]
-        updater(list(range(ARRAYS)), sums, parts)
-        if is_sharded:
-            for k, part in enumerate(parts):
-                weights[k] = distributed.all_gather(part, name=f"weight {k}")
+        store.pushpull(keys, gradients, out=weights)
         nd.waitall()
 
     run()
-    seconds = best(run, distributed.barrier)
+    seconds = best(run, store.barrier)
     assert (weights[-1][0] == weights[-1][-1]).asscalar()
-    return seconds, rank
+    return seconds, store.rank
 
 
 WAYS = {
-    f"{name}, {'its part' if is_sharded else 'all'}": functools.partial(seconds_of, name, is_sharded)
-    for name in ("sgd", "adam")
-    for is_sharded in (False, True)
+    f"{optimizer}, {kind}": functools.partial(seconds_of, kind, optimizer)
+    for optimizer in ("sgd", "adam")
+    for kind in KINDS
 }
 
 

@@ -18,6 +18,7 @@
 namespace headrace::kvstore {
 
 struct NamedReduction;  // src/kvstore/reduction.h
+class UpdateSharing;    // src/kvstore/update_sharing.h
 
 // How arrays become one, two at a time: a name, or a function of the program. Immutable; any thread.
 class Reduction {
@@ -91,6 +92,8 @@ class Communicator {
   virtual std::vector<NDArray> gather_rows(const NDArray& rows);
   // Whether what is pushed passes links that are worth compressing for.
   virtual bool compresses() const noexcept = 0;
+  // Null: every rank updates all arrays.
+  virtual UpdateSharing* sharing() noexcept { return nullptr; }
 };
 
 // Within one process, rank 0 of 1. In host memory:
@@ -119,9 +122,12 @@ class HierarchicalCommunicator : public Communicator {
   // rank. The order of the ranks in it is the same in every run. Called where size() > 1.
   virtual void allreduce(const Reduction& reduction, const NDArray& value) = 0;
 
- private:
-  size_t count_of_all_ranks(size_t own);
+  // What is done within this process; `result` is at home.
+  void reduce_here(const Reduction& undivided, std::span<const NDArray> values, const NDArray& result);
+  // How many arrays a reduction of so many here has; waits for those of other ranks where it divides by their number.
+  size_t count_of(const Reduction& reduction, size_t own);
 
+ private:
   const std::unique_ptr<Communicator> devices_;
 };
 

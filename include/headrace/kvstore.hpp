@@ -66,9 +66,9 @@ enum class Capability : uint8_t {
 // By its name in any case. Raises ValueError that lists the names.
 Capability capability_of(std::string_view name);
 
-// Elements [begin, end) of an array, in row-major order, on a server.
-struct ServerPart {
-  size_t server;
+// Elements [begin, end) of an array, in row-major order, and who updates them: the server or rank of that number.
+struct Share {
+  size_t owner;
   int64_t begin, end;
 };
 
@@ -137,6 +137,19 @@ class KVStore {
   // Synchronous stores with servers set all, as their rounds need every worker's push; asynchronous ones set nothing.
   virtual void agree(std::span<uint8_t> /*flags*/) {}
 
+  // Whether each rank updates a share of every large array, and gets those of others: its updater is given that share
+  // of what was reduced and of what is stored, in one dimension.
+  virtual bool shares_updates() const noexcept { return false; }
+  // Who updates which elements of the array of a key, in their order; none: every rank all of them. Raises MXNetError
+  // for an unknown key.
+  virtual std::vector<Share> shares(const Key& /*key*/) { return {}; }
+  // An array like that of the key, from what each rank has for its share of it: of states, for example. Collective; for
+  // keys that ranks share.
+  virtual NDArray gather_shares(const Key& /*key*/, const NDArray& share) { return share; }
+  // Arrays are not divided, for updaters that look at them as a whole. On servers, those that are inited from now on:
+  // raises RuntimeError when one is divided already.
+  virtual void keep_whole() {}
+
   // Of stores whose arrays lie on servers; those of others do nothing. All wait for the servers.
   virtual bool has_servers() const noexcept { return false; }
   // Has every server carry out a command (headrace/distributed.hpp), once, however many ranks send the same.
@@ -146,15 +159,10 @@ class KVStore {
   virtual void send_settings(std::string_view /*body*/) {}
   // What this worker would go on with after the next push, in JSON: servers keep it with what that push changes.
   virtual void set_worker_state(std::string_view /*state*/) {}
-  // Arrays that are inited from now on lie on one server each, for updaters that look at them as a whole. Raises
-  // RuntimeError when one is split already.
-  virtual void keep_whole() {}
   // Has every server carry out a command with a body of its own, each time; gives what they answer. For one rank.
   virtual std::vector<std::string> ask_servers(int /*head*/, std::span<const std::string> /*bodies*/) { return {}; }
   // How many servers there are.
   virtual size_t servers() const noexcept { return 0; }
-  // Which elements of the array of a key lie on which server, in their order. Raises MXNetError for an unknown key.
-  virtual std::vector<ServerPart> parts_on_servers(const Key& /*key*/) { return {}; }
   // How many processes were lost; they have not ended by themselves.
   virtual int lost_workers() const noexcept { return 0; }
   // Whether this worker came to a job that was running: what is stored is there already.

@@ -99,12 +99,17 @@ void bind_servers(nb::class_<Store>& c) {
     return given;
   });
   c.def_prop_ro("servers", [](const Store& s) { return s->servers(); });
-  c.def("parts_on_servers", [](const Store& s, const Key& key) {
-    std::vector<std::tuple<size_t, int64_t, int64_t>> parts;
+  c.def_prop_ro("shares_updates", [](const Store& s) { return s->shares_updates(); });
+  c.def("shares", [](const Store& s, const Key& key) {
+    std::vector<std::tuple<size_t, int64_t, int64_t>> shares;
     translated([&] {
-      for (const ServerPart& part : s->parts_on_servers(key)) parts.emplace_back(part.server, part.begin, part.end);
+      for (const Share& share : s->shares(key)) shares.emplace_back(share.owner, share.begin, share.end);
     });
-    return parts;
+    return shares;
+  });
+  c.def("gather_shares", [](const Store& s, const Key& key, nb::handle share) {
+    const NDArray given = array_from(share);
+    return wrapped(outside_python([&] { return s->gather_shares(key, given); }), false);
   });
   c.def("keep_whole", [](const Store& s) { translated([&] { s->keep_whole(); }); });
 }

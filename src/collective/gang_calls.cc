@@ -25,6 +25,8 @@ GangTask task_of(const Work& work, size_t ranks) {
           .what = GangTask::What::kReduceScatter, .root = 0, .elements = work.elements / ranks, .dtype = work.dtype};
     case Work::What::kNothing:
     case Work::What::kFold:
+    case Work::What::kFoldShare:  // these two: of the host alone
+    case Work::What::kGatherShares:
       break;
   }
   return {.what = GangTask::What::kAllReduce, .root = 0, .elements = work.elements, .dtype = work.dtype};

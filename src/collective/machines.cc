@@ -11,6 +11,12 @@ size_t size_of(const std::vector<int>& ranks) { return ranks.size(); }
 
 }  // namespace
 
+std::vector<size_t> equal_shares(size_t elements, size_t count) {
+  std::vector<size_t> made(count, elements / count);
+  for (size_t place = 0; place < elements % count; ++place) ++made[place];
+  return made;
+}
+
 Machines::Machines(const std::vector<int>& of_ranks, int rank, bool is_direct) : rank_(rank), is_direct_(is_direct) {
   std::map<int, size_t> known;
   for (int other = 0; other < static_cast<int>(of_ranks.size()); ++other) {
@@ -26,6 +32,26 @@ bool Machines::is_hierarchical() const noexcept {
 }
 
 size_t Machines::slices() const noexcept { return std::ranges::min(ranks_, {}, size_of).size(); }
+
+std::vector<Portion> Machines::shares(size_t elements) const {
+  std::vector<Portion> made(members(Lane::kScatter).size());
+  size_t begin = 0;
+  const auto give = [&](int rank, size_t size) {
+    made[static_cast<size_t>(rank)] = {begin, size};
+    begin += size;
+  };
+  if (!is_hierarchical()) {
+    const std::vector<size_t> sizes = equal_shares(elements, made.size());
+    for (size_t rank = 0; rank < made.size(); ++rank) give(static_cast<int>(rank), sizes[rank]);
+    return made;
+  }
+  const std::vector<size_t> of_slices = equal_shares(elements, slices());
+  for (size_t slice = 0; slice < of_slices.size(); ++slice) {
+    const std::vector<size_t> sizes = equal_shares(of_slices[slice], ranks_.size());
+    for (size_t machine = 0; machine < ranks_.size(); ++machine) give(ranks_[machine][slice], sizes[machine]);
+  }
+  return made;
+}
 
 std::vector<int> Machines::members(Lane lane) const {
   std::vector<int> members;

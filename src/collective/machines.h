@@ -24,6 +24,14 @@ enum class Lane : uint8_t {
 inline constexpr size_t kLanes = 7;
 inline constexpr size_t kCommonLanes = 3;  // the first ones, of all ranks; the others are used by hierarchies alone
 
+// A part of an array: so many elements from `begin` on.
+struct Portion {
+  size_t begin, size;
+};
+
+// Of equal size, but for one element.
+std::vector<size_t> equal_shares(size_t elements, size_t count);
+
 class Machines {
  public:
   // By rank, a number that ranks of one machine alone have in common; `rank` is this one. `is_direct`: what ranks give
@@ -41,6 +49,8 @@ class Machines {
   // A sum has as many slices as the smallest machine has ranks; the first ranks of each machine have one.
   size_t slices() const noexcept;
   bool has_slice() const noexcept { return local_ < slices(); }
+  // What of an array of so many elements belongs to each rank, where ranks share it: its part of its machine's slice.
+  std::vector<Portion> shares(size_t elements) const;
 
   // The ranks of the lane that this rank uses, in their order; empty if it uses none.
   std::vector<int> members(Lane lane) const;

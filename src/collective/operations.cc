@@ -46,12 +46,19 @@ struct Exchange {
   void tell() {
     work.input = data_of(input);
     work.output = data_of(output);
-    if (work.what == Work::What::kGather && work.elements > 0) {
-      const size_t before = std::accumulate(work.sizes.begin(), work.sizes.begin() + group.rank(), size_t{0});
-      std::memcpy(work.output + before, work.input, work.sizes[static_cast<size_t>(group.rank())]);
+    const auto rank = static_cast<size_t>(group.rank());
+    if (work.what == Work::What::kGather)
+      put_own(std::accumulate(work.sizes.begin(), work.sizes.begin() + group.rank(), size_t{0}), work.sizes[rank]);
+    if (work.what == Work::What::kGatherShares) {
+      const Portion own = group.machines().shares(work.elements)[rank];
+      put_own(own.begin * item_size(work.dtype), own.size * item_size(work.dtype));
     }
     is_told = true;
     group.ready(request, work, urgency);
+  }
+
+  void put_own(size_t offset, size_t bytes) const {
+    if (bytes > 0) std::memcpy(work.output + offset, work.input, bytes);
   }
 
   Group& group;
@@ -86,7 +93,8 @@ void push(std::shared_ptr<Exchange> exchange) {
 NDArray exchanged(Group& group, const std::string& name, std::string call, const NDArray& input, NDArray output,
                   Work work) {
   work.dtype = input.dtype();
-  work.elements = static_cast<size_t>(input.size());
+  const bool is_joined = work.what == Work::What::kGatherShares;
+  work.elements = static_cast<size_t>(is_joined ? output.size() : input.size());
   push(std::make_shared<Exchange>(group, group.announce(name, std::move(call)), input, output, std::move(work)));
   return output;
 }
@@ -159,6 +167,22 @@ NDArray reduce_scatter(Group& group, const std::string& name, Fold fold, const N
   const NDArray input = on_host(value), output = NDArray::empty(part, value.dtype());
   return back(exchanged(group, name, std::move(call), input, output, {.what = Work::What::kFoldParts, .fold = fold}),
               value.device());
+}
+
+NDArray reduce_share(Group& group, const std::string& name, Fold fold, const NDArray& value) {
+  const size_t own = group.machines().shares(static_cast<size_t>(value.size()))[static_cast<size_t>(group.rank())].size;
+  const NDArray input = on_host(value), output = NDArray::empty({static_cast<int64_t>(own)}, value.dtype());
+  return back(exchanged(group, name, call_text("reduce_share", name, value, fmt::format(", {}", fold_name(fold))),
+                        input, output, {.what = Work::What::kFoldShare, .fold = fold}),
+              value.device());
+}
+
+NDArray gather_shares(Group& group, const std::string& name, const NDArray& share, const Shape& shape) {
+  const NDArray input = on_host(share), output = NDArray::empty(shape, share.dtype());
+  check_size("gather_shares", static_cast<size_t>(output.size()) * item_size(output.dtype()));
+  return back(exchanged(group, name, call_text("gather_shares", name, output, ""), input, output,
+                        {.what = Work::What::kGatherShares}),
+              share.device());
 }
 
 NDArray broadcast(Group& group, const std::string& name, const NDArray& value, int root) {

@@ -20,6 +20,10 @@ NDArray all_reduce(Group& group, const std::string& name, Fold fold, const NDArr
 // The part of it that belongs to this rank: entries of the first axis, as many for each. Raises ValueError when they
 // cannot be divided.
 NDArray reduce_scatter(Group& group, const std::string& name, Fold fold, const NDArray& value);
+// The share that this rank has of the fold, in one dimension, where ranks share an array as Machines::shares() says.
+NDArray reduce_share(Group& group, const std::string& name, Fold fold, const NDArray& value);
+// An array of that shape whose ranks' shares these are. Raises ValueError when there are too many bytes for one call.
+NDArray gather_shares(Group& group, const std::string& name, const NDArray& share, const Shape& shape);
 // What rank `root` has, on the device of `value`. Raises ValueError when there is no such rank.
 NDArray broadcast(Group& group, const std::string& name, const NDArray& value, int root);
 // The arrays of all ranks, one after the other along the first axis, which alone may differ. Waits until all ranks have

@@ -18,12 +18,6 @@ constexpr size_t kSmallBytes = 8 << 10;  // all ranks send each other all of it:
 size_t bytes_of(const Work& work) { return work.elements * item_size(work.dtype); }
 bool is_small(const Work& work) { return bytes_of(work) <= kSmallBytes; }
 
-std::vector<size_t> equal_shares(size_t elements, size_t count) {
-  std::vector<size_t> made(count, elements / count);
-  for (size_t place = 0; place < elements % count; ++place) ++made[place];
-  return made;
-}
-
 size_t sum_of(std::span<const size_t> sizes) { return std::accumulate(sizes.begin(), sizes.end(), size_t{0}); }
 
 std::vector<size_t> in_bytes(std::vector<size_t> elements, DType dtype) {
@@ -34,6 +28,7 @@ std::vector<size_t> in_bytes(std::vector<size_t> elements, DType dtype) {
 }  // namespace
 
 void Transfers::add(Work work, std::function<void()> done) {
+  if (work.what == Work::What::kFoldShare) return add_fold_of_shares(std::move(work), std::move(done));
   const bool is_cut = work.what == Work::What::kFold || work.what == Work::What::kBroadcast;
   const size_t most = (work.what == Work::What::kFold ? kChunkBytes : kPieceBytes) / item_size(work.dtype);
   while (is_cut && work.elements > most) {
@@ -48,12 +43,44 @@ void Transfers::add(Work work, std::function<void()> done) {
   add_chunk(std::move(work), std::move(done));
 }
 
-void Transfers::add_chunk(Work work, std::function<void()> done) {
+// A chunk has as much of each rank's share, so that ranks share it as they do the whole.
+void Transfers::add_fold_of_shares(Work work, std::function<void()> done) {
+  std::vector<Portion> left = machines_.shares(work.elements);
+  std::ranges::stable_sort(left, {}, &Portion::begin);
+  const size_t most = std::max(kChunkBytes / item_size(work.dtype) / left.size(), size_t{1});
+  for (bool is_last = false; !is_last;) {
+    is_last = std::ranges::all_of(left, [most](const Portion& share) { return share.size <= most; });
+    std::vector<Portion> taken;
+    Work part = work;
+    part.elements = 0;
+    for (Portion& share : left) {
+      taken.push_back({share.begin, std::min(share.size, most)});
+      part.elements += taken.back().size;
+      share.begin += taken.back().size;
+      share.size -= taken.back().size;
+    }
+    work.output += most * item_size(work.dtype);
+    if (part.elements == work.elements) taken.clear();
+    add_chunk(std::move(part), is_last ? std::move(done) : nullptr, std::move(taken));
+  }
+}
+
+void Transfers::add_chunk(Work work, std::function<void()> done, std::vector<Portion> taken) {
   std::vector<Lane> route = route_of(work);
-  chunks_.push_back({.work = std::move(work), .done = std::move(done), .route = std::move(route)});
+  chunks_.push_back(
+      {.work = std::move(work), .done = std::move(done), .route = std::move(route), .taken = std::move(taken)});
 }
 
 std::vector<Lane> Transfers::route_of(const Work& work) const {
+  std::vector<Lane> scatters{Lane::kScatter}, gathers{Lane::kGather};
+  if (machines_.is_hierarchical()) {
+    scatters = {Lane::kMachineScatter};
+    gathers = {Lane::kMachineGather};
+    if (machines_.has_slice()) {
+      scatters.push_back(Lane::kAcrossScatter);
+      gathers.insert(gathers.begin(), Lane::kAcrossGather);
+    }
+  }
   switch (work.what) {
     case Work::What::kNothing:
       return {};
@@ -62,13 +89,16 @@ std::vector<Lane> Transfers::route_of(const Work& work) const {
       return {Lane::kGather};
     case Work::What::kFoldParts:
       return {Lane::kScatter};
+    case Work::What::kFoldShare:
+      return scatters;
+    case Work::What::kGatherShares:
+      return gathers;
     case Work::What::kFold:
       break;
   }
   if (is_small(work)) return {Lane::kGather};
-  if (!machines_.is_hierarchical()) return {Lane::kScatter, Lane::kGather};
-  if (!machines_.has_slice()) return {Lane::kMachineScatter, Lane::kMachineGather};
-  return {Lane::kMachineScatter, Lane::kAcrossScatter, Lane::kAcrossGather, Lane::kMachineGather};
+  scatters.insert(scatters.end(), gathers.begin(), gathers.end());
+  return scatters;
 }
 
 // What of a fold belongs to each member of a lane, in elements.
@@ -82,7 +112,7 @@ std::vector<size_t> Transfers::shares(const Work& work, Lane lane) const {
   return made;
 }
 
-Transfers::Part Transfers::own_share(const Work& work, Lane lane) const {
+Portion Transfers::own_share(const Work& work, Lane lane) const {
   const std::vector<size_t> all = shares(work, lane);
   const size_t place = machines_.place(lane);
   return {sum_of(std::span(all).first(place)), all[place]};
@@ -105,7 +135,19 @@ void Transfers::give_back(std::vector<std::byte>& memory) {
 
 // --- the steps of a chunk --------------------------------------------------------------------------------------------
 
+void Transfers::pack(Chunk& chunk) {
+  const size_t item = item_size(chunk.work.dtype);
+  chunk.packed = take_memory(bytes_of(chunk.work));
+  std::byte* place = chunk.packed.data();
+  for (const Portion& part : chunk.taken) {
+    std::copy_n(chunk.work.input + part.begin * item, part.size * item, place);
+    place += part.size * item;
+  }
+  chunk.work.input = chunk.packed.data();
+}
+
 void Transfers::begin(Chunk& chunk, Lane lane) {
+  if (chunk.begun == 1 && !chunk.taken.empty()) pack(chunk);
   const Work& work = chunk.work;
   switch (lane) {
     case Lane::kAgreement:
@@ -142,7 +184,7 @@ void Transfers::begin_common_gather(Chunk& chunk) {
     chunk.transfer = wire_.broadcast(work.output, bytes_of(work), work.root);
   } else if (work.what == Work::What::kGather) {
     chunk.transfer = wire_.gather(Lane::kGather, work.output, work.sizes);
-  } else if (is_small(work)) {
+  } else if (work.what == Work::What::kFold && is_small(work)) {
     const size_t bytes = bytes_of(work), ranks = static_cast<size_t>(wire_.size());
     chunk.landing = take_memory(bytes * ranks);
     if (bytes) std::memcpy(chunk.landing.data() + static_cast<size_t>(wire_.rank()) * bytes, work.input, bytes);
@@ -156,27 +198,29 @@ void Transfers::end(Chunk& chunk, Lane lane) {
   const Work& work = chunk.work;
   const size_t item = item_size(work.dtype);
   const DType partial = partial_dtype(work.fold, work.dtype);
+  const bool is_whole = work.what == Work::What::kFold;
   chunk.transfer = nullptr;
   if (lane == Lane::kScatter) {
-    const Part own = own_share(work, lane);
-    const bool is_whole = work.what == Work::What::kFold;
+    const Portion own = own_share(work, lane);
     const Sources sources = landed(chunk, lane, work.input + own.begin * item, own.size * item);
     fold_ranks(work, sources, work.output + (is_whole ? own.begin * item : 0), own.size);
   } else if (lane == Lane::kMachineScatter) {
-    const Part own = own_share(work, lane);
+    const Portion own = own_share(work, lane);
     const Sources sources = landed(chunk, lane, work.input + own.begin * item, own.size * item);
     chunk.partial = take_memory(own.size * item_size(partial));
     fold_into(chunk.partial.data(), partial, sources, work.dtype, work.fold, own.size);
   } else if (lane == Lane::kAcrossScatter) {
-    const Part own = own_share(work, lane);
+    const Portion own = own_share(work, lane);
     const size_t slice = own_share(work, Lane::kMachineScatter).begin, bytes = item_size(partial);
     const Sources sources = landed(chunk, lane, chunk.partial.data() + own.begin * bytes, own.size * bytes);
-    fold_into(work.output + (slice + own.begin) * item, work.dtype, sources, partial, work.fold, own.size);
+    fold_into(work.output + (is_whole ? (slice + own.begin) * item : 0), work.dtype, sources, partial, work.fold,
+              own.size);
     give_back(chunk.partial);
-  } else if (work.what == Work::What::kFold && is_small(work)) {
+  } else if (is_whole && is_small(work)) {
     fold_ranks(work, landed(chunk, lane, work.input, bytes_of(work)), work.output, work.elements);
   }
   give_back(chunk.landing);
+  if (chunk.begun == chunk.route.size()) give_back(chunk.packed);
 }
 
 // Where what the members of a lane gave lies, `bytes` of each: `own` is that of this one.

@@ -18,11 +18,13 @@ namespace headrace::collective {
 // What one call moves. The memory belongs to the caller, until done() was called, unless the call holds it.
 struct Work {
   enum class What : uint8_t {
-    kNothing,    // all ranks have come here
-    kFold,       // `output` is the fold of the `elements` in `input` of all ranks
-    kFoldParts,  // of the fold each rank has its part in `output`: elements / ranks
-    kGather,     // `output` has room for all ranks, `sizes` bytes of each, with what this one gives in its place
-    kBroadcast,  // the `elements` in `output` of rank `root` get into that of the others
+    kNothing,       // all ranks have come here
+    kFold,          // `output` is the fold of the `elements` in `input` of all ranks
+    kFoldParts,     // of the fold each rank has its part in `output`: elements / ranks
+    kFoldShare,     // likewise, its share (Machines::shares)
+    kGatherShares,  // `output` has room for the `elements` of all ranks, with the share of this one in its place
+    kGather,        // `output` has room for all ranks, `sizes` bytes of each, with what this one gives in its place
+    kBroadcast,     // the `elements` in `output` of rank `root` get into that of the others
   };
   What what = What::kNothing;
   Fold fold = Fold::kSum;
@@ -53,15 +55,16 @@ class Transfers {
     std::vector<Lane> route;              // its transfers, one after the other
     size_t begun = 0;                     // so many of them
     TransferPtr transfer = nullptr;       // the one that was begun last, until it is over
-    std::vector<std::byte> landing = {};  // what it brings, where that is to be folded
+    std::vector<Portion> taken = {};      // what the input is taken from, where it is not one piece
+    std::vector<std::byte> packed = {};   // these, one after the other
+    std::vector<std::byte> landing = {};  // what a transfer brings, where that is to be folded
     std::vector<std::byte> partial = {};  // the slice of this rank, folded over its machine
-  };
-  struct Part {
-    size_t begin, size;  // in elements
   };
   using Sources = std::vector<const std::byte*>;
 
-  void add_chunk(Work work, std::function<void()> done);
+  void add_chunk(Work work, std::function<void()> done, std::vector<Portion> taken = {});
+  void add_fold_of_shares(Work work, std::function<void()> done);
+  void pack(Chunk& chunk);
   std::vector<Lane> route_of(const Work& work) const;
   bool advance(Chunk& chunk, std::array<bool, kLanes>& is_kept);
   void begin(Chunk& chunk, Lane lane);
@@ -69,7 +72,7 @@ class Transfers {
   void begin_scatter(Chunk& chunk, Lane lane, const std::byte* own);
   void begin_common_gather(Chunk& chunk);
   std::vector<size_t> shares(const Work& work, Lane lane) const;
-  Part own_share(const Work& work, Lane lane) const;
+  Portion own_share(const Work& work, Lane lane) const;
   Sources landed(const Chunk& chunk, Lane lane, const std::byte* own, size_t bytes) const;
   void fold_ranks(const Work& work, const Sources& sources, std::byte* target, size_t elements);
   std::vector<std::byte> take_memory(size_t bytes);

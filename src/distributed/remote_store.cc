@@ -109,7 +109,7 @@ void RemoteStore::exchange_inits(std::span<const Item> items, bool replaces) {
     }
     const size_t size = item_size(array.dtype());
     for (const Shard& shard : shards) {
-      Session::Call& call = calls.emplace_back(Session::Call{.server = shard.server});
+      Session::Call& call = calls.emplace_back(Session::Call{.server = shard.owner});
       InitRequest& request = *call.request.mutable_init();
       set_place(item.key, *request.mutable_place());
       request.set_replaces(replaces);
@@ -122,7 +122,7 @@ void RemoteStore::exchange_inits(std::span<const Item> items, bool replaces) {
       if (rank() != 0) continue;
       const size_t begin = shards.size() > 1 ? static_cast<size_t>(shard.begin) * size : 0;
       const auto elements = shards.size() > 1 ? shard.end - shard.begin : values.size();
-      call.load = load_for(session_, shard.server, values, begin, begin + static_cast<size_t>(elements) * size);
+      call.load = load_for(session_, shard.owner, values, begin, begin + static_cast<size_t>(elements) * size);
     }
   }
   if (items.empty() || (replaces && rank() != 0)) return;
@@ -233,7 +233,7 @@ std::vector<std::string> RemoteStore::ask_servers(int head, std::span<const std:
   return send_to_all(commands);
 }
 
-std::vector<Shard> RemoteStore::parts_on_servers(const kvstore::Key& key) {
+std::vector<Shard> RemoteStore::shares(const kvstore::Key& key) {
   const auto found = remotes_.find(key);
   check(found != remotes_.end(), ErrorKind::kRuntime, "kvstore: key {} has not been inited", to_string(key));
   return found->second.shards;
@@ -246,7 +246,7 @@ bool RemoteStore::others_go_on(const kvstore::Key& key) {
   check(found != remotes_.end(), ErrorKind::kRuntime, "kvstore join: key {} has not been inited", to_string(key));
   if (sharing_.asynchronous) return false;
   std::vector<Session::Call> calls(1);
-  calls[0].server = found->second.shards[0].server;
+  calls[0].server = found->second.shards[0].owner;
   CommandRequest& request = *calls[0].request.mutable_command();
   set_place(key, *request.mutable_place());
   request.set_head(kJoin);

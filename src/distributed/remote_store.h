@@ -64,7 +64,7 @@ class RemoteStore final : public kvstore::KVStore {
   void keep_whole() override;
   std::vector<std::string> ask_servers(int head, std::span<const std::string> bodies) override;
   size_t servers() const noexcept override { return session_.servers(); }
-  std::vector<Shard> parts_on_servers(const kvstore::Key& key) override;
+  std::vector<Shard> shares(const kvstore::Key& key) override;
 
  private:
   // What belongs to a key beside its entry.

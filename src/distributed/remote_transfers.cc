@@ -47,13 +47,13 @@ class RemoteStore::Sending {
 
   void pack(const NDArray& value) {
     const auto begin = static_cast<size_t>(bytes_.begin), end = static_cast<size_t>(bytes_.end);
-    load_ = load_for(session_, bytes_.server, value, begin, end);
+    load_ = load_for(session_, bytes_.owner, value, begin, end);
   }
   void send() {
     if (const std::exception_ptr error = packed_.error())
-      send_failure(session_, bytes_.server, std::move(request_), error);
+      send_failure(session_, bytes_.owner, std::move(request_), error);
     else
-      session_.send(bytes_.server, std::move(request_), std::move(load_), std::move(cargo_));
+      session_.send(bytes_.owner, std::move(request_), std::move(load_), std::move(cargo_));
   }
 
  private:
@@ -124,7 +124,7 @@ void RemoteStore::push_dense(const Part& part, NDArray value, int priority) {
     const auto place = [&](int64_t element) { return (element + elements_per_byte - 1) / elements_per_byte * item; };
     // What is compressed ends with a whole word.
     const bool is_end = compression_ && &shard == &remote.shards.back();
-    const Shard bytes{shard.server, place(shard.begin), is_end ? value.size() : place(shard.end)};
+    const Shard bytes{shard.owner, place(shard.begin), is_end ? value.size() : place(shard.end)};
     auto cargo = session_.book(static_cast<size_t>(bytes.end - bytes.begin), sharing_.asynchronous);
     send(remote, value, std::make_shared<Sending>(session_, bytes, std::move(request), std::move(cargo)), priority);
   }
@@ -169,7 +169,7 @@ void RemoteStore::push_rows(const Part& part) {
         "init the key with a row_sparse array",
         to_string(part.key()), sum.size(), remote.shards.size());
   Request request = push_request(part, remote);
-  const size_t server = remote.shards[0].server;
+  const size_t server = remote.shards[0].owner;
   NDArray values;
   try {
     values = packed(sum);
@@ -325,7 +325,7 @@ void RemoteStore::receive(std::span<const Part> parts, int priority) {
                            out.dtype() == part.entry().dtype && out.is_contiguous();
     const NDArray landing = is_direct ? out : NDArray::empty(out.shape(), part.entry().dtype);
     for (const Shard& shard : remote.shards) {
-      PullRequest& request = *body->calls.emplace_back(Session::Call{.server = shard.server}).request.mutable_pull();
+      PullRequest& request = *body->calls.emplace_back(Session::Call{.server = shard.owner}).request.mutable_pull();
       set_place(part.key(), *request.mutable_place());
       request.set_pushes(remote.pushes);
     }
@@ -363,7 +363,7 @@ void RemoteStore::receive(std::span<const Part> parts, int priority) {
 NDArray RemoteStore::receive_rows(const Part& part, const std::vector<int64_t>* rows) {
   Remote& remote = remote_of(part);
   std::vector<Session::Call> calls(1);
-  calls[0].server = remote.shards[0].server;
+  calls[0].server = remote.shards[0].owner;
   PullRequest& request = *calls[0].request.mutable_pull();
   set_place(part.key(), *request.mutable_place());
   request.set_pushes(remote.pushes);

@@ -8,7 +8,7 @@
 
 namespace headrace::distributed {
 
-using Shard = kvstore::ServerPart;
+using Shard = kvstore::Share;
 
 // An array of at least `bound` elements lies on all servers, in equal parts; another one, and one that is not to be
 // split, on the server that its key says. Parts begin at multiples of 16 elements. In the order of the elements.

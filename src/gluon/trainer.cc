@@ -96,6 +96,10 @@ class Trainer::Impl {
   void make_store();
   void write_to_store();
   void fit_states();
+  // Where ranks share updates, takes this rank's share of what states of whole parameters hold.
+  void divide_states();
+  // The array of a state for the whole parameter. Collective where ranks share its updates.
+  NDArray whole_state(size_t slot, const NDArray& array) const;
   void make_stale();
   void update_stored(std::span<const kvstore::Update> updates);
   // The call that updates a parameter, whose state takes note of it.
@@ -209,6 +213,28 @@ void Trainer::Impl::fit_states() {
       slot.states.push_back(std::move(copy));
     }
   }
+  divide_states();
+}
+
+void Trainer::Impl::divide_states() {
+  if (!updates_on_store_ || !store_->shares_updates()) return;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const std::vector<kvstore::Share> shares = store_->shares(static_cast<int64_t>(i));
+    const auto own = std::ranges::find(shares, static_cast<size_t>(store_->rank()), &kvstore::Share::owner);
+    if (own == shares.end()) continue;
+    for (NDArray& array : slots_[i].states[0].arrays) {
+      if (array.shape() != slots_[i].parameter->list_data()[0].shape()) continue;  // it is one already
+      const NDArray whole = contiguous(array);
+      const int64_t offset = whole.view()->offset() + own->begin;
+      array = copied_to(view_of(whole, {{own->end - own->begin}, {1}, offset}), whole.device());
+    }
+  }
+}
+
+NDArray Trainer::Impl::whole_state(size_t slot, const NDArray& array) const {
+  const auto key = static_cast<int64_t>(slot);
+  const bool is_shared = updates_on_store_ && !store_->shares(key).empty();
+  return copy_on(cpu(), is_shared ? store_->gather_shares(key, array) : array);
 }
 
 // --- steps ---
@@ -318,11 +344,12 @@ void Trainer::Impl::save(const std::string& path) const {
     saved.names.push_back(std::move(name));
     saved.arrays.push_back(std::move(array));
   };
-  for (const Slot& slot : slots_) {
+  for (size_t place = 0; place < slots_.size(); ++place) {
+    const Slot& slot = slots_[place];
     if (slot.states.empty() || slot.states[0].updates == 0) continue;
     const State& state = slot.states[0];
     add(updates_name(slot.name), array_of(state.updates));
-    for (size_t i = 0; i < state.arrays.size(); ++i) add(state_name(slot, i), copy_on(cpu(), state.arrays[i]));
+    for (size_t i = 0; i < state.arrays.size(); ++i) add(state_name(slot, i), whole_state(place, state.arrays[i]));
   }
   save_arrays(path, saved.arrays, saved.names, false);
 }

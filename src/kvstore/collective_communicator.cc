@@ -1,12 +1,16 @@
 #include "kvstore/collective_communicator.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
 #include "base/check.h"
 #include "collective/operations.h"
+#include "collective/wire.h"
 #include "headrace/sparse.hpp"
+#include "kvstore/buckets.h"
 #include "kvstore/local_communicator.h"
+#include "kvstore/update_sharing.h"
 #include "op/invoke.h"
 
 namespace headrace::kvstore {
@@ -23,10 +27,13 @@ std::optional<Fold> fold_of(const Reduction& reduction) {
   return std::nullopt;
 }
 
-class CollectiveCommunicator final : public HierarchicalCommunicator {
+class CollectiveCommunicator final : public HierarchicalCommunicator, public UpdateSharing {
  public:
-  CollectiveCommunicator(collective::Group& group, std::unique_ptr<Communicator> devices)
-      : HierarchicalCommunicator(std::move(devices)), group_(group), number_(group.take_number()) {}
+  CollectiveCommunicator(collective::Group& group, std::unique_ptr<Communicator> devices, bool shares_updates)
+      : HierarchicalCommunicator(std::move(devices)),
+        group_(group),
+        number_(group.take_number()),
+        shares_updates_(shares_updates) {}
 
   int rank() const noexcept override { return group_.rank(); }
   int size() const noexcept override { return group_.size(); }
@@ -60,6 +67,37 @@ class CollectiveCommunicator final : public HierarchicalCommunicator {
     return all;
   }
 
+  UpdateSharing* sharing() noexcept override { return shares_updates_ && size() > 1 ? this : nullptr; }
+
+  // What goes alone is shared; smaller arrays go together. Libraries of accelerators sum whole arrays.
+  std::vector<Share> shares(const NDArray& array) const override {
+    const size_t bytes = bytes_of(array);
+    if (!array.device().is_host() || bytes < kBucketBytes || bytes >= collective::kMostBytes) return {};
+    std::vector<Share> made;
+    for (const collective::Portion& own : group_.machines().shares(static_cast<size_t>(array.size()))) {
+      const auto begin = static_cast<int64_t>(own.begin);
+      made.push_back({made.size(), begin, begin + static_cast<int64_t>(own.size)});
+    }
+    std::ranges::stable_sort(made, {}, &Share::begin);
+    return made;
+  }
+
+  NDArray reduce_share(const Reduction& reduction, std::span<const NDArray> values, Device home) override {
+    const size_t count = count_of(reduction, values.size());
+    NDArray here = values[0];
+    if (values.size() > 1 || here.device() != home) {
+      here = NDArray::empty(values[0].shape(), values[0].dtype(), home);
+      reduce_here(reduction.undivided(), values, here);
+    }
+    const NDArray share = collective::reduce_share(group_, topic_, *fold_of(reduction), here);
+    reduction.finish(share, count);
+    return share;
+  }
+
+  NDArray gather_shares(const NDArray& share, const Shape& shape) override {
+    return collective::gather_shares(group_, topic_, share, shape);
+  }
+
   // A single array in host memory is read where it lies, and what comes is shared by those that receive it.
   void reduce_and_broadcast(const Reduction& reduction, std::span<const NDArray> values,
                             std::span<const NDArray> results, const NDArray& stored, Extent extent) override {
@@ -87,14 +125,15 @@ class CollectiveCommunicator final : public HierarchicalCommunicator {
  private:
   collective::Group& group_;
   const int number_;
+  const bool shares_updates_;
   std::string topic_;
 };
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_collective_communicator(collective::Group& group,
-                                                           std::unique_ptr<Communicator> devices) {
-  return std::make_unique<CollectiveCommunicator>(group, std::move(devices));
+                                                           std::unique_ptr<Communicator> devices, bool shares_updates) {
+  return std::make_unique<CollectiveCommunicator>(group, std::move(devices), shares_updates);
 }
 
 }  // namespace headrace::kvstore

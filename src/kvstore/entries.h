@@ -14,7 +14,7 @@ struct Entry {
   int64_t order;    // among the keys of a call: a number itself, of a text how many were inited before it
   DType dtype;      // of init
   NDArray stored;   // of another dtype after one array of that was pushed alone
-  NDArray reduced;  // what an updater is given; kept from push to push
+  NDArray reduced;  // what an updater is given; kept from push to push, unless it is a share
   std::vector<NDArray> residuals;  // of the compression, by place in the list of values
 };
 
@@ -41,6 +41,8 @@ class Entries {
   std::vector<Part> parts_of(const char* operation, std::span<const Item> items);
   // The same; raises ValueError unless there is one array for each.
   std::vector<Part> single_parts_of(const char* operation, std::span<const Item> items);
+  // Raises MXNetError for an unknown key.
+  const Entry& entry_of(const char* operation, const Key& key) { return find(operation, key).second; }
 
  private:
   void check_key_type(const char* operation, const Key& key) const;

@@ -22,7 +22,13 @@ Device HierarchicalCommunicator::home(std::span<const NDArray> values, Device st
 
 bool HierarchicalCommunicator::compresses() const noexcept { return devices_->compresses(); }
 
-size_t HierarchicalCommunicator::count_of_all_ranks(size_t own) {
+void HierarchicalCommunicator::reduce_here(const Reduction& undivided, std::span<const NDArray> values,
+                                           const NDArray& result) {
+  devices_->reduce(undivided, values, result);
+}
+
+size_t HierarchicalCommunicator::count_of(const Reduction& reduction, size_t own) {
+  if (!reduction.divides()) return own;
   const float count = static_cast<float>(own);
   const NDArray total = NDArray::from(std::span(&count, 1), {1});
   allreduce(Reduction("sum"), total);
@@ -32,9 +38,9 @@ size_t HierarchicalCommunicator::count_of_all_ranks(size_t own) {
 void HierarchicalCommunicator::reduce(const Reduction& reduction, std::span<const NDArray> values,
                                       const NDArray& result) {
   if (size() == 1) return devices_->reduce(reduction, values, result);
-  const size_t count = reduction.divides() ? count_of_all_ranks(values.size()) : values.size();
+  const size_t count = count_of(reduction, values.size());
   const Reduction undivided = reduction.undivided();
-  devices_->reduce(undivided, values, result);
+  reduce_here(undivided, values, result);
   allreduce(undivided, result);
   reduction.finish(result, count);
 }

@@ -21,6 +21,7 @@ namespace {
 using StorePtr = std::unique_ptr<KVStore>;
 
 constexpr const char* kCollectiveKind = "mpi";
+constexpr const char* kSharingKind = "mpi_sharded";  // whose ranks share updates
 
 std::string lower(std::string_view text) {
   std::string made(text);
@@ -47,7 +48,8 @@ StorePtr make_device(const std::string& name, const Options& options) {
 }
 
 StorePtr make_collective(const std::string& name, const Options& options) {
-  return make_store(name, make_collective_communicator(collective::process_group(), make_device_communicator(options)));
+  return make_store(name, make_collective_communicator(collective::process_group(), make_device_communicator(options),
+                                                       name == kSharingKind));
 }
 
 // Whether processes that share a store have no servers.
@@ -115,8 +117,12 @@ class Registry {
         {"device", "sums between the devices, by NCCL or a communication plan", make_device, on_devices},
         {"local_allreduce_device", "the same", make_device, on_devices},
         {"nccl", "the same", make_device, on_devices},
-        {"mpi",
+        {kCollectiveKind,
          "sums over the ranks: processes that mpirun or srun has started, or workers",
+         make_collective,
+         {Capability::kOptimizer, Capability::kCompression, Capability::kDistributed}},
+        {kSharingKind,
+         "the same; each rank updates its share of large arrays and keeps the state of that alone",
          make_collective,
          {Capability::kOptimizer, Capability::kCompression, Capability::kDistributed}},
     };
@@ -186,7 +192,7 @@ bool is_capable(std::string_view name, Capability capability) {
 
 bool sums_without_servers(std::string_view name) {
   const Kind kind = find_kind(name);
-  return kind.name == kCollectiveKind || (is_remote(kind) && has_no_servers());
+  return kind.name == kCollectiveKind || kind.name == kSharingKind || (is_remote(kind) && has_no_servers());
 }
 
 void register_kind(Kind kind) { service<Registry>().add(std::move(kind)); }

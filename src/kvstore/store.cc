@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "engine/runtime.h"
 #include "kvstore/compression.h"
+#include "kvstore/update_sharing.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 
@@ -180,10 +181,29 @@ void Store::agree(std::span<uint8_t> flags) {
   greatest.copy_to_host(flags.data());
 }
 
+std::vector<Share> Store::shares_of(const Entry& entry) const {
+  if (!shares_updates() || entry.stored.storage_kind() != StorageKind::kDense) return {};
+  return communicator_->sharing()->shares(entry.stored);
+}
+
+NDArray Store::gather_shares(const Key& key, const NDArray& share) {
+  const Entry& entry = entries_.entry_of("gather_shares", key);
+  const std::vector<Share> shares = shares_of(entry);
+  const auto own = std::ranges::find(shares, static_cast<size_t>(rank()), &Share::owner);
+  check(own != shares.end() && share.shape() == Shape{own->end - own->begin}, ErrorKind::kValue,
+        "kvstore gather_shares: key {}: expected this rank's share of a key that the ranks share, got shape {}",
+        to_string(key), to_string(share.shape()));
+  set_topic("state", key);
+  return communicator_->sharing()->gather_shares(share, entry.stored.shape());
+}
+
+std::vector<Share> Store::shares(const Key& key) { return shares_of(entries_.entry_of("shares", key)); }
+
 // --- settings --------------------------------------------------------------------------------------------------------
 
 void Store::set_reduction(Combine combine) {
   check(static_cast<bool>(combine), ErrorKind::kType, "kvstore set_reduction: expected a name or a function, got none");
+  keep_whole();
   set(Reduction(std::move(combine)));
 }
 

@@ -40,11 +40,16 @@ class Store final : public KVStore {
   void barrier() override { communicator_->barrier(); }
   bool others_go_on(const Key&) override { return communicator_->others_go_on(); }
   void agree(std::span<uint8_t> flags) override;
+  bool shares_updates() const noexcept override { return communicator_->sharing() && !keeps_whole_; }
+  std::vector<Share> shares(const Key& key) override;
+  NDArray gather_shares(const Key& key, const NDArray& share) override;
+  void keep_whole() override { keeps_whole_ = true; }
 
  private:
   // --- store.cc: calls and settings ---
   NDArray copy_of_root(const NDArray& value, Device stored, DType dtype) const;  // for a topic that is set
   bool keeps() const noexcept { return static_cast<bool>(updater_); }
+  std::vector<Share> shares_of(const Entry& entry) const;
   void raise_kept() const;
   DType reduced_dtype(const Part& part) const;
   void check_dtypes(std::span<const Part> parts) const;
@@ -65,6 +70,9 @@ class Store final : public KVStore {
   // --- store_transfers.cc: arrays on their way ---
   Joining joining() const noexcept;
   void move_stored(Entry& entry, Device home) const;
+  // What an updater changes: what is stored, or of this rank's share a copy, which share_updated() gives the others.
+  NDArray updated_part(const Entry& entry) const;
+  void share_updated(const Part& part, const NDArray& updated) const;
   // Reduces in the order given; where an updater is set, the first of the keys are the most urgent.
   void push_parts(std::span<Part> parts, int priority);
   void push_each(std::span<Part> parts);
@@ -86,6 +94,7 @@ class Store final : public KVStore {
   Reduction reduction_;
   std::optional<TwoBitCompression> compression_;
   Updater updater_;
+  bool keeps_whole_ = false;
 };
 
 }  // namespace headrace::kvstore

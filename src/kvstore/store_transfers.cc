@@ -6,6 +6,7 @@
 #include "kvstore/compression.h"
 #include "kvstore/packing.h"
 #include "kvstore/store.h"
+#include "kvstore/update_sharing.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 
@@ -39,9 +40,13 @@ void Store::push_each(std::span<Part> parts) {
     const Device home = communicator_->home(part.arrays, entry.stored.device());
     move_stored(entry, home);
     if (compression_) part.arrays = send_compressed(*compression_, part.arrays, entry.residuals, home);
-    const bool has_room = entry.reduced && entry.reduced.device() == home &&
-                          entry.reduced.dtype() == entry.stored.dtype() &&
-                          entry.reduced.storage_kind() == StorageKind::kDense;
+    if (updater_ && !shares_of(entry).empty()) {
+      entry.reduced = communicator_->sharing()->reduce_share(reduction_, part.arrays, home);
+      continue;
+    }
+    const bool has_room =
+        entry.reduced && entry.reduced.device() == home && entry.reduced.dtype() == entry.stored.dtype() &&
+        entry.reduced.storage_kind() == StorageKind::kDense && entry.reduced.shape() == entry.stored.shape();
     if (updater_ && !has_room) entry.reduced = NDArray::empty(entry.stored.shape(), entry.stored.dtype(), home);
     communicator_->reduce(reduction_, part.arrays, updater_ ? entry.reduced : entry.stored);
   }
@@ -75,18 +80,38 @@ void Store::push_parts(std::span<Part> parts, int priority) {
   }
 }
 
+NDArray Store::updated_part(const Entry& entry) const {
+  const NDArray& stored = entry.stored;
+  for (const Share& share : shares_of(entry)) {
+    if (static_cast<int>(share.owner) != rank()) continue;
+    return copied_to(view_of(stored, {{share.end - share.begin}, {1}, stored.view()->offset() + share.begin}),
+                     stored.device());
+  }
+  return stored;
+}
+
+void Store::share_updated(const Part& part, const NDArray& updated) const {
+  Entry& entry = part.entry();
+  if (shares_of(entry).empty()) return;
+  set_topic("update", part.key());
+  entry.stored = communicator_->sharing()->gather_shares(updated, entry.stored.shape());
+}
+
 void Store::update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, bool keep, int priority) {
   sort_by_keys(pushed);
   sort_by_keys(pulled);
   for (size_t begin = 0, end = 0; begin < pushed.size(); begin = end) {
-    std::vector<Update> updates;
+    std::vector<NDArray> updated;
     for (size_t bytes = 0; end < pushed.size() && bytes < kBucketBytes; ++end) {
-      const Entry& entry = pushed[end].entry();
-      updates.push_back({pushed[end].key(), entry.reduced, entry.stored});
-      bytes += bytes_of(entry.stored);
+      updated.push_back(updated_part(pushed[end].entry()));
+      bytes += bytes_of(updated.back());
     }
+    std::vector<Update> updates;
+    for (size_t i = begin; i < end; ++i)
+      updates.push_back({pushed[i].key(), pushed[i].entry().reduced, updated[i - begin]});
     const PriorityScope scope(Priority::kHigh, priority - static_cast<int>(begin));
     updater_(updates);
+    for (size_t i = begin; i < end; ++i) share_updated(pushed[i], updated[i - begin]);
     if (!pulled.empty()) pull_parts(pulled.subspan(begin, end - begin), extent, keep);
   }
 }

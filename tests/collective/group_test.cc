@@ -103,6 +103,27 @@ TEST(Group, WhatItScattersIsPartOfTheSameSum) {
   }
 }
 
+TEST(Group, SharesOfASumMakeTheSameSum) {
+  for (const std::vector<int>& placement : kPlacements) {
+    for (const int64_t size : {0, 1, 5, 70'001, 600'001}) {
+      for (const DType dtype : {DType::kFloat32, DType::kBfloat16}) {
+        const auto value_of = [&](int rank) { return varied({size}, dtype, 70 + static_cast<uint64_t>(rank)); };
+        const std::string bits = bytes_of(sum_in_order(placement, value_of));
+        on_machines(placement, [&](Group& group) {
+          const NDArray value = value_of(group.rank());
+          const NDArray share = reduce_share(group, "", Fold::kSum, value);
+          EXPECT_EQ(bytes_of(value), bytes_of(value_of(group.rank())));
+          const Portion own = group.machines().shares(static_cast<size_t>(size))[static_cast<size_t>(group.rank())];
+          const size_t item = item_size(dtype);
+          EXPECT_EQ(bytes_of(share), bits.substr(own.begin * item, own.size * item));
+          EXPECT_EQ(bytes_of(gather_shares(group, "", share, {size})), bits)
+              << testing::PrintToString(placement) << size << dtype_name(dtype);
+        });
+      }
+    }
+  }
+}
+
 constexpr int kRuns = test::kIsSanitized ? 10 : 50;
 
 // Chunks of all sorts are on their way together, and each rank is ready for them in its own time.
@@ -118,6 +139,7 @@ TEST(Group, TheBitsDoNotDependOnWhoIsFirst) {
         const NDArray own = varied({size}, DType::kFloat32, static_cast<uint64_t>(10 * size + group.rank()));
         sums.push_back(all_reduce(group, "", Fold::kSum, own));
         sums.push_back(all_gather(group, "", own));
+        sums.push_back(gather_shares(group, "", reduce_share(group, "", Fold::kSum, own), {size}));
         sums.push_back(all_reduce(group, std::to_string(size), Fold::kMax, own));
       }
       for (const NDArray& sum : sums) seen[static_cast<size_t>(group.rank())] += bytes_of(sum);

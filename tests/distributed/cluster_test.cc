@@ -232,10 +232,10 @@ TEST_F(ClusterTest, ServersAnswerWhoAsksThem) {
       EXPECT_THAT(store.ask_servers(Descent::kAsk, bodies), ElementsAre("you said a", "you said b"));
     EXPECT_THAT([&] { store.ask_servers(Descent::kAsk, {}); }, testing::ThrowsMessage<Error>(HasSubstr("each of 2")));
     store.init("large", filled({2'000'000}, 0));
-    const std::vector<kvstore::ServerPart> parts = store.parts_on_servers("large");
-    ASSERT_EQ(parts.size(), 2);
-    EXPECT_EQ(parts[1].begin, 1'000'000);
-    EXPECT_THAT([&] { store.parts_on_servers("x"); }, testing::ThrowsMessage<Error>(HasSubstr("has not been inited")));
+    const std::vector<kvstore::Share> shares = store.shares("large");
+    ASSERT_EQ(shares.size(), 2);
+    EXPECT_EQ(shares[1].begin, 1'000'000);
+    EXPECT_THAT([&] { store.shares("x"); }, testing::ThrowsMessage<Error>(HasSubstr("has not been inited")));
     store.barrier();
   });
   EXPECT_EQ(program_.commands, 8);

@@ -14,16 +14,16 @@ TEST(Shards, SmallArraysLieOnOneServer) {
     ASSERT_EQ(shards.size(), 1u);
     EXPECT_EQ(shards[0].begin, 0);
     EXPECT_EQ(shards[0].end, 999);
-    servers.insert(shards[0].server);
+    servers.insert(shards[0].owner);
   }
   EXPECT_EQ(servers.size(), 4u);  // keys are spread
 }
 
 TEST(Shards, AKeyHasOneServerWhateverItsType) {
-  EXPECT_EQ(shards_of(kvstore::Key(int64_t{7}), 1, 5, 10, true)[0].server,
-            shards_of(kvstore::Key("7"), 1, 5, 10, true)[0].server);
-  EXPECT_EQ(shards_of(kvstore::Key("weight"), 1, 3, 10, true)[0].server,
-            shards_of(kvstore::Key("weight"), 9, 3, 10, true)[0].server);
+  EXPECT_EQ(shards_of(kvstore::Key(int64_t{7}), 1, 5, 10, true)[0].owner,
+            shards_of(kvstore::Key("7"), 1, 5, 10, true)[0].owner);
+  EXPECT_EQ(shards_of(kvstore::Key("weight"), 1, 3, 10, true)[0].owner,
+            shards_of(kvstore::Key("weight"), 9, 3, 10, true)[0].owner);
 }
 
 TEST(Shards, LargeArraysLieOnAll) {
@@ -33,7 +33,7 @@ TEST(Shards, LargeArraysLieOnAll) {
       ASSERT_EQ(shards.size(), servers);
       int64_t at = 0;
       for (size_t i = 0; i < servers; ++i) {
-        EXPECT_EQ(shards[i].server, i);
+        EXPECT_EQ(shards[i].owner, i);
         EXPECT_EQ(shards[i].begin, at);
         EXPECT_EQ(shards[i].begin % 16, 0);
         EXPECT_NEAR(static_cast<double>(shards[i].end - at), static_cast<double>(elements) / servers, 32 * servers);

@@ -63,6 +63,7 @@ class Trainer {
 
   // The learning rate and what the optimizer remembers of each parameter, as named arrays of a parameter file:
   // "learning_rate", "0.weight.updates" (how many there were), "0.weight.mom" (by the names of the operator's inputs).
+  // All ranks call it where the store is one whose ranks share updates (kvstore::KVStore::shares_updates).
   void save_states(const std::string& path) const;
   // What save_states wrote, on as many devices as there may have been, replaces what is here; nothing changes when it
   // raises. ValueError: the file does not fit the optimizer or the parameters. RuntimeError: it is broken, or a

@@ -8,6 +8,7 @@ from .abstract import KVStoreBase, TestStore
 from .kvstore import KVStore
 from .remote import RemoteKVStore
 from .server import serve_if_asked
+from .sharing import SharingKVStore
 
 __all__ = ["KVStoreBase", "TestStore", "create", "is_capable", "kinds"]
 
@@ -38,7 +39,8 @@ def create(name="local", strategy=None, topology=None, staleness=None):
         'local_allreduce_cpu' and 'local_allreduce_device' are MXNet's names of the first two. 'dist_sync',
         'dist_async', and any other name with 'dist' in it: of all workers of a job, on servers; a server or
         scheduler that makes one serves, and ends when the job is over. 'mpi', and 'dist_sync' where mpirun or
-        srun has started the process: sums between processes without servers.
+        srun has started the process: sums between processes without servers; 'mpi_sharded': the same, where
+        each updates its share of large arrays.
     strategy : str, optional
         For device stores: how they sum, one of `headrace.plan.strategies()`; used between CPU contexts, too,
         and in the place of NCCL. Without it the planner takes the fastest, and arrays in host memory are
@@ -85,7 +87,9 @@ def create(name="local", strategy=None, topology=None, staleness=None):
         raise ArrayValueError(f"kvstore create: staleness is a number from 0 on, got {staleness!r}")
     options = strategy or "", topology or "", -1 if staleness is None else staleness
     store = _ask_library(name, lambda: _core.kvstore.create(name, *options))
-    return RemoteKVStore(store) if store.has_servers else KVStore(store)
+    if store.has_servers:
+        return RemoteKVStore(store)
+    return SharingKVStore(store) if store.shares_updates else KVStore(store)
 
 
 def is_capable(store, capability):

@@ -112,7 +112,7 @@ class SavingStore(KVStore):
             )
 
     def _layouts(self):
-        return {key: (kind[0], self._store.parts_on_servers(key)) for key, kind in self._inited.items()}
+        return {key: (kind[0], self._store.shares(key)) for key, kind in self._inited.items()}
 
     def _pulled(self):
         """{key: array} of all keys, with what this worker has pushed."""

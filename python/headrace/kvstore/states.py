@@ -1,13 +1,14 @@
-"""States of an optimizer that lie on several servers: those of split arrays are joined, and cut again.
+"""States of an optimizer that lie in several processes, servers or ranks that share updates: those of split
+arrays are joined, and cut again.
 
-A layout is the shape of an array with [(server, begin, end), ...], which elements of it lie where.
+A layout is the shape of an array with [(owner, begin, end), ...], which elements of it lie in which process.
 """
 
 from .._arrays import NDArray
 from ..ndarray import concat
 from ..optimizer.state_io import dump_states, load_states
 
-__all__ = ["cut_states", "joined_states", "set_states"]
+__all__ = ["cut_states", "joined_states", "set_states", "share_of"]
 
 
 def set_states(updater, data):
@@ -20,20 +21,20 @@ def set_states(updater, data):
 
 
 def joined_states(states, layouts):
-    """{index: state} of whole arrays, of a list with such dictionaries of all servers.
+    """{index: state} of whole arrays, of a list with such dictionaries of all owners.
 
     `layouts` is {index: layout}. States that no layout is known for are taken as they are.
     """
     joined = {}
-    for of_server in states:
-        for index, state in of_server.items():
+    for of_owner in states:
+        for index, state in of_owner.items():
             if index in joined:
                 continue
             shape, parts = layouts.get(index, (None, ()))
             if len(parts) < 2:
                 joined[index] = state
             else:
-                joined[index] = _joined([states[server][index] for server, _, _ in parts], shape, parts)
+                joined[index] = _joined([states[owner][index] for owner, _, _ in parts], shape, parts)
     return joined
 
 
@@ -58,6 +59,12 @@ def cut_states(states, layouts, servers):
         for server, begin, end in parts:
             cut[server][index] = state if len(parts) == 1 else _cut(state, shape, begin, end)
     return cut
+
+
+def share_of(owner, state, shape, parts):
+    """What `owner` holds of the state of a whole array; empty arrays, if it has no part of it."""
+    begin, end = next(((begin, end) for one, begin, end in parts if one == owner), (0, 0))
+    return _cut(state, shape, begin, end)
 
 
 def _cut(state, shape, begin, end):

@@ -38,7 +38,7 @@ def test_a_process_alone_is_the_only_rank():
 
 
 def test_the_kind_is_known():
-    assert "mpi" in kv.kinds() and kv.is_capable("mpi", "distributed")
+    assert kv.is_capable("mpi", "distributed") and kv.is_capable("mpi_sharded", "distributed")
     with pytest.raises(TypeError, match="expected an array"):
         distributed.all_gather(nd)
 
@@ -128,6 +128,14 @@ def test_ranks_train_as_one_process(tmp_path, kvstore, optimizer, update_on_kvst
     shared = [numpy.load(tmp_path / f"{rank}.npy") for rank in range(3)]
     numpy.testing.assert_allclose(shared[0], alone, rtol=1e-4, atol=1e-5)
     assert (shared[1] == shared[0]).all() and (shared[2] == shared[0]).all()
+
+
+@needs_mpi
+@pytest.mark.parametrize("machines", ["0,0,0", "0,0,1"])
+def test_ranks_that_share_updates_have_the_bits_of_those_that_do_not(tmp_path, machines):
+    job = launch("on_machines", machines, "shared_updates", str(tmp_path))
+    assert job.returncode == 0, text_of(job)
+    assert sorted(lines_of(job)) == of_workers("all as it should be")
 
 
 @needs_mpi
