@@ -87,9 +87,13 @@ def create(name="local", strategy=None, topology=None, staleness=None):
         raise ArrayValueError(f"kvstore create: staleness is a number from 0 on, got {staleness!r}")
     options = strategy or "", topology or "", -1 if staleness is None else staleness
     store = _ask_library(name, lambda: _core.kvstore.create(name, *options))
+    return _class_of(store)(store)
+
+
+def _class_of(store):
     if store.has_servers:
-        return RemoteKVStore(store)
-    return SharingKVStore(store) if store.shares_updates else KVStore(store)
+        return RemoteKVStore
+    return SharingKVStore if store.shares_updates else KVStore
 
 
 def is_capable(store, capability):
