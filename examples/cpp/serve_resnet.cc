@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "arguments.h"
+
 using namespace headrace;
 namespace nn = headrace::gluon::nn;
 using Clock = std::chrono::steady_clock;
@@ -42,8 +44,7 @@ Settings settings_from(int argc, char** argv) {
                                              : nullptr;
     if (!number) throw std::invalid_argument(name + " is unknown; there are --threads, --requests, --batch and --size");
     if (++i == argc) throw std::invalid_argument(name + " needs a value");
-    *number = std::stoll(argv[i]);
-    if (*number < 1) throw std::invalid_argument(name + " must be positive");
+    *number = count_from(name, argv[i]);
   }
   if (!settings.files.empty() && settings.files.size() != 2)
     throw std::invalid_argument("give the symbol file and the parameter file, or neither");

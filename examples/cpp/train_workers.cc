@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "arguments.h"
+
 using namespace headrace;
 namespace nn = headrace::gluon::nn;
 
@@ -32,7 +34,7 @@ Settings settings_from(int argc, char** argv) {
     const std::string name = argv[i];
     if (i + 1 == argc) throw std::invalid_argument(name + " needs a value");
     if (name == "--epochs")
-      settings.epochs = std::stoi(argv[i + 1]);
+      settings.epochs = static_cast<int>(count_from(name, argv[i + 1]));
     else if (name == "--kvstore")
       settings.kvstore = argv[i + 1];
     else if (name == "--digits")
