@@ -28,7 +28,7 @@ std::vector<size_t> in_bytes(std::vector<size_t> elements, DType dtype) {
 }  // namespace
 
 void Transfers::add(Work work, std::function<void()> done) {
-  if (work.what == Work::What::kFoldShare) return add_fold_of_shares(std::move(work), std::move(done));
+  if (work.what == Work::What::kFoldShare) return add_fold_of_shares(std::move(work), done);
   const bool is_cut = work.what == Work::What::kFold || work.what == Work::What::kBroadcast;
   const size_t most = (work.what == Work::What::kFold ? kChunkBytes : kPieceBytes) / item_size(work.dtype);
   while (is_cut && work.elements > most) {
@@ -44,7 +44,7 @@ void Transfers::add(Work work, std::function<void()> done) {
 }
 
 // A chunk has as much of each rank's share, so that ranks share it as they do the whole.
-void Transfers::add_fold_of_shares(Work work, std::function<void()> done) {
+void Transfers::add_fold_of_shares(Work work, const std::function<void()>& done) {
   std::vector<Portion> left = machines_.shares(work.elements);
   std::ranges::stable_sort(left, {}, &Portion::begin);
   const size_t most = std::max(kChunkBytes / item_size(work.dtype) / left.size(), size_t{1});
@@ -61,7 +61,7 @@ void Transfers::add_fold_of_shares(Work work, std::function<void()> done) {
     }
     work.output += most * item_size(work.dtype);
     if (part.elements == work.elements) taken.clear();
-    add_chunk(std::move(part), is_last ? std::move(done) : nullptr, std::move(taken));
+    add_chunk(std::move(part), is_last ? done : nullptr, std::move(taken));
   }
 }
 

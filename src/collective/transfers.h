@@ -63,7 +63,7 @@ class Transfers {
   using Sources = std::vector<const std::byte*>;
 
   void add_chunk(Work work, std::function<void()> done, std::vector<Portion> taken = {});
-  void add_fold_of_shares(Work work, std::function<void()> done);
+  void add_fold_of_shares(Work work, const std::function<void()>& done);
   void pack(Chunk& chunk);
   std::vector<Lane> route_of(const Work& work) const;
   bool advance(Chunk& chunk, std::array<bool, kLanes>& is_kept);

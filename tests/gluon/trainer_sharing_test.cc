@@ -54,7 +54,7 @@ class Learner {
 
   void learn(int begin, int end) {
     for (int step = begin; step < end; ++step) {
-      const auto seed = static_cast<uint64_t>(10 * step + group_here()->rank());
+      const auto seed = 10 * static_cast<uint64_t>(step) + static_cast<uint64_t>(group_here()->rank());
       NDArray loss;
       {
         autograd::RecordScope scope;

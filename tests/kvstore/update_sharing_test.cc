@@ -48,7 +48,7 @@ class Momentum {
 };
 
 NDArray gradient(const Shape& shape, int rank, int step) {
-  return varied(shape, DType::kFloat32, static_cast<uint64_t>(100 * step + rank));
+  return varied(shape, DType::kFloat32, 100 * static_cast<uint64_t>(step) + static_cast<uint64_t>(rank));
 }
 
 std::string bits_of(KVStore& store, const Key& key, const Shape& shape) {
