@@ -25,14 +25,28 @@ def solve():
     return lambda: np.linalg.solve(a, b).wait_to_read()
 
 
-def csr_dot():
+def csr_matrix():
     rows, columns, stored = 100_000, 10_000, 10
     values = nd.random.uniform(shape=(rows * stored,))
     starts = nd.arange(0, rows * stored + 1, stored, dtype="int64")
     places = nd.arange(stored).reshape((1, -1)) * (columns // stored) + nd.arange(rows).reshape((-1, 1)) % 100
-    x = nd.sparse.csr_matrix((values, places.reshape((-1,)), starts), shape=(rows, columns))
-    y = nd.random.uniform(shape=(columns, 64))
-    return lambda: nd.sparse.dot(x, y).wait_to_read()
+    return nd.sparse.csr_matrix((values, places.reshape((-1,)), starts), shape=(rows, columns))
+
+
+def csr_dot(width, transposed=False):
+    def prepare():
+        x = csr_matrix()
+        y = nd.random.uniform(shape=(x.shape[0 if transposed else 1], width))
+        how = {"transpose_a": True, "forward_stype": "default"} if transposed else {}
+        return lambda: nd.sparse.dot(x, y, **how).wait_to_read()
+
+    return prepare
+
+
+def dot_csr():
+    y = csr_matrix()
+    x = nd.random.uniform(shape=(64, y.shape[0]))
+    return lambda: nd.sparse.dot(x, y, forward_stype="default").wait_to_read()
 
 
 def sparse_embedding():
@@ -58,6 +72,9 @@ CASES = {
     "syevd 512": of_matrix(np.linalg.eigh, definite=True),
     "svd 512": of_matrix(np.linalg.svd),
     "solve 512": solve,
-    "csr (100,000, 10,000) of 10 in a row, times (10,000, 64)": csr_dot,
+    "csr (100,000, 10,000) of 10 in a row, times (10,000, 64)": csr_dot(64),
+    "the same, times (10,000, 1)": csr_dot(1),
+    "the same transposed, times (100,000, 64)": csr_dot(64, transposed=True),
+    "(64, 100,000) times the same": dot_csr,
     "sparse embedding step, 1 million x 64, batch 512": sparse_embedding,
 }

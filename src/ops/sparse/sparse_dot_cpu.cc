@@ -8,6 +8,7 @@
 #include "base/dtype_dispatch.h"
 #include "op/sparse_context.h"
 #include "ops/linalg/dot.h"
+#include "ops/sparse/row_products.h"
 
 namespace headrace {
 namespace {
@@ -19,7 +20,7 @@ template <class T>
 using Sum =
     std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<std::is_same_v<T, double>, double, float>>;
 
-constexpr double kNsPerProduct = 0.3;
+constexpr double kNsPerProduct = 0.1;
 
 double cost_of(const SparseParts& csr, int64_t n) { return kNsPerProduct * static_cast<double>(csr.count() * n); }
 
@@ -53,6 +54,10 @@ struct RowFactor {
 template <class T>
 void rows_times_factor(const SparseParts& csr, const RowFactor<T>& factor, int64_t begin, int64_t end, T* to) {
   const int64_t n = factor.width;
+  if constexpr (kHasRowProducts<T>)
+    if (!factor.first)
+      return row_products<T>().sums(csr.values_as<T>(), csr.index(), csr.row_begin() + begin, end - begin,
+                                    factor.values, n, to + begin * n);
   std::vector<Sum<T>> sums(static_cast<size_t>(n));
   for (int64_t r = begin; r < end; ++r) {
     std::ranges::fill(sums, Sum<T>{});
@@ -75,23 +80,33 @@ void csr_times_rows(SparseContext& c, const DotAttrs&) {
   });
 }
 
-// Adds value * factor[row] to the row place_of(column) of the result, for each element of the csr matrix. Threads share
-// the columns of the factor, so the order of the sums does not depend on how many there are.
-template <class T, class Place>
+// Adds value * factor[0 ... width - 1] to row places[i] of the sums, for each element i of row `number` of the csr
+// matrix.
+template <class T>
+void add_products(const SparseParts& csr, const int64_t* places, int64_t number, const T* factor, int64_t width,
+                  Sum<T>* sums) {
+  const int64_t first = csr.row_begin()[number], last = csr.row_begin()[number + 1];
+  const T* const values = csr.values_as<T>();
+  if constexpr (kHasRowProducts<T>) {
+    row_products<T>().scatter(values + first, places + first, last - first, factor, width, sums);
+  } else {
+    for (int64_t i = first; i < last; ++i)
+      for (int64_t j = 0; j < width; ++j)
+        sums[places[i] * width + j] += static_cast<Sum<T>>(values[i]) * static_cast<Sum<T>>(factor[j]);
+  }
+}
+
+// The sums of add_products() over all rows, with the rows of the factor. Threads share the columns of the factor, so
+// the order of the sums does not depend on how many there are.
+template <class T>
 void scatter_products(const SparseParts& csr, int64_t rows, const RowFactor<T>& factor, int64_t result_rows, T* to,
-                      const Place& place_of) {
+                      const int64_t* places) {
   const int64_t n = factor.width;
   parallel_for(n, 16, cost_of(csr, n), [&](int64_t begin, int64_t end) {
     const int64_t width = end - begin;
     std::vector<Sum<T>> sums(static_cast<size_t>(result_rows * width));
-    for (int64_t r = 0; r < rows; ++r) {
-      const T* const row = factor.row(r);
-      for (int64_t i = csr.row_begin()[r]; row && i < csr.row_begin()[r + 1]; ++i) {
-        const auto value = static_cast<Sum<T>>(csr.values_as<T>()[i]);
-        Sum<T>* const sum = sums.data() + place_of(i) * width;
-        for (int64_t j = 0; j < width; ++j) sum[j] += value * static_cast<Sum<T>>(row[begin + j]);
-      }
-    }
+    for (int64_t r = 0; r < rows; ++r)
+      if (const T* const row = factor.row(r)) add_products(csr, places, r, row + begin, width, sums.data());
     for (int64_t k = 0; k < result_rows; ++k)
       for (int64_t j = 0; j < width; ++j)
         to[k * n + begin + j] = static_cast<T>(sums[static_cast<size_t>(k * width + j)]);
@@ -103,50 +118,86 @@ void transposed_csr_times_rows(SparseContext& c, const DotAttrs&) {
   const View& to = c.output();
   dispatch(to.dtype(), [&]<class T>() {
     scatter_products(csr, c.input(0).shape()[0], RowFactor<T>(c, 1), to.shape()[0], SparseContext::data<T>(to),
-                     [&](int64_t i) { return csr.index()[i]; });
+                     csr.index());
   });
+}
+
+// The numbers that occur among `numbers`, which are below `limit`, in their order; each becomes its place among them.
+std::vector<int64_t> make_places(std::vector<int64_t>& numbers, int64_t limit) {
+  std::vector<int64_t> occurring;
+  if (limit > 4 * static_cast<int64_t>(numbers.size())) {
+    occurring = numbers;
+    std::ranges::sort(occurring);
+    occurring.erase(std::unique(occurring.begin(), occurring.end()), occurring.end());
+    for (int64_t& number : numbers) number = std::ranges::lower_bound(occurring, number) - occurring.begin();
+    return occurring;
+  }
+  std::vector<int64_t> places(static_cast<size_t>(limit), -1);
+  for (const int64_t number : numbers) places[static_cast<size_t>(number)] = 0;
+  for (int64_t number = 0; number < limit; ++number) {
+    int64_t& place = places[static_cast<size_t>(number)];
+    if (place < 0) continue;
+    place = static_cast<int64_t>(occurring.size());
+    occurring.push_back(number);
+  }
+  for (int64_t& number : numbers) number = places[static_cast<size_t>(number)];
+  return occurring;
 }
 
 void transposed_csr_times_rows_by_rows(SparseContext& c, const DotAttrs&) {
   const SparseParts& csr = c.parts(0);
-  std::vector<int64_t> places(csr.index(), csr.index() + csr.count()), columns = places;
-  std::ranges::sort(columns);
-  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  std::vector<int64_t> places(csr.index(), csr.index() + csr.count());
+  const std::vector<int64_t> columns = make_places(places, c.input(0).shape()[1]);
   SparseParts result = c.make(0, static_cast<int64_t>(columns.size()));
   std::ranges::copy(columns, result.index());
-  for (int64_t& place : places) place = std::ranges::lower_bound(columns, place) - columns.begin();
   dispatch(c.output().dtype(), [&]<class T>() {
     scatter_products(csr, c.input(0).shape()[0], RowFactor<T>(c, 1), result.count(), result.values_as<T>(),
-                     [&](int64_t i) { return places[static_cast<size_t>(i)]; });
+                     places.data());
   });
   c.set(0, std::move(result));
 }
 
-// Row r of dense x csr, for each row, is handed to take(sums).
+int64_t dense_rows(SparseContext& c) {
+  const int64_t k = c.input(1).shape()[0];
+  return k == 0 ? 0 : c.input(0).size() / k;
+}
+
+// Of rows `begin` to `end` of dense x csr, each is handed to take(sums). So many are computed together, whose sums for
+// one column stand side by side.
+constexpr int64_t kRowsTogether = 16;
+
 template <class T, class Take>
-void dense_times_csr(SparseContext& c, const Take& take) {
+void dense_times_csr(SparseContext& c, int64_t begin, int64_t end, const Take& take) {
   const SparseParts& csr = c.parts(1);
   const int64_t k = c.input(1).shape()[0], n = c.input(1).shape()[1];
-  const int64_t rows = k == 0 ? 0 : c.input(0).size() / k;
   const T* const dense = SparseContext::data<T>(c.input(0));
-  std::vector<Sum<T>> sums(static_cast<size_t>(n));
-  for (int64_t r = 0; r < rows; ++r) {
+  std::vector<Sum<T>> sums(static_cast<size_t>(kRowsTogether * n)), row(static_cast<size_t>(n));
+  for (int64_t first = begin; first < end; first += kRowsTogether) {
+    const int64_t count = std::min(kRowsTogether, end - first);
     std::ranges::fill(sums, Sum<T>{});
     for (int64_t j = 0; j < k; ++j) {
-      const auto factor = static_cast<Sum<T>>(dense[r * k + j]);
-      for (int64_t i = csr.row_begin()[j]; i < csr.row_begin()[j + 1]; ++i)
-        sums[static_cast<size_t>(csr.index()[i])] += factor * static_cast<Sum<T>>(csr.values_as<T>()[i]);
+      T factors[kRowsTogether];
+      for (int64_t r = 0; r < count; ++r) factors[r] = dense[(first + r) * k + j];
+      add_products(csr, csr.index(), j, factors, count, sums.data());
     }
-    take(sums);
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t j = 0; j < n; ++j) row[static_cast<size_t>(j)] = sums[static_cast<size_t>(j * count + r)];
+      take(row);
+    }
   }
 }
 
 void dense_times_csr_as_dense(SparseContext& c, const DotAttrs&) {
   dispatch(c.output().dtype(), [&]<class T>() {
-    T* to = SparseContext::data<T>(c.output());
-    std::fill_n(to, c.output().size(), T{});
-    dense_times_csr<T>(c, [&](const std::vector<Sum<T>>& sums) {
-      for (Sum<T> sum : sums) *to++ = static_cast<T>(sum);
+    const int64_t rows = dense_rows(c), n = c.input(1).shape()[1];
+    const double cost = kNsPerProduct * static_cast<double>(rows * c.parts(1).count()) + 1;
+    T* const results = SparseContext::data<T>(c.output());
+    if (rows == 0) std::fill_n(results, c.output().size(), T{});
+    parallel_for(rows, kRowsTogether, cost, [&](int64_t begin, int64_t end) {
+      T* to = results + begin * n;
+      dense_times_csr<T>(c, begin, end, [&](const std::vector<Sum<T>>& sums) {
+        for (Sum<T> sum : sums) *to++ = static_cast<T>(sum);
+      });
     });
   });
 }
@@ -155,7 +206,7 @@ void dense_times_csr_as_csr(SparseContext& c, const DotAttrs&) {
   dispatch(c.output().dtype(), [&]<class T>() {
     std::vector<int64_t> columns, row_end;
     std::vector<Sum<T>> values;
-    dense_times_csr<T>(c, [&](const std::vector<Sum<T>>& sums) {
+    dense_times_csr<T>(c, 0, dense_rows(c), [&](const std::vector<Sum<T>>& sums) {
       for (size_t j = 0; j < sums.size(); ++j) {
         if (sums[j] == Sum<T>{}) continue;
         columns.push_back(static_cast<int64_t>(j));
