@@ -62,9 +62,9 @@ void rows_times_factor(const SparseParts& csr, const RowFactor<T>& factor, int64
   for (int64_t r = begin; r < end; ++r) {
     std::ranges::fill(sums, Sum<T>{});
     for (int64_t i = csr.row_begin()[r]; i < csr.row_begin()[r + 1]; ++i) {
-      const auto value = static_cast<Sum<T>>(csr.values_as<T>()[i]);
       const T* const row = factor.row(csr.index()[i]);
-      for (int64_t j = 0; row && j < n; ++j) sums[static_cast<size_t>(j)] += value * static_cast<Sum<T>>(row[j]);
+      for (int64_t j = 0; row && j < n; ++j)
+        sums[static_cast<size_t>(j)] += static_cast<Sum<T>>(csr.values_as<T>()[i]) * static_cast<Sum<T>>(row[j]);
     }
     for (int64_t j = 0; j < n; ++j) to[r * n + j] = static_cast<T>(sums[static_cast<size_t>(j)]);
   }
