@@ -54,11 +54,26 @@ void sort_keys(Key* keys, int64_t n) {
   sort_on_threads(keys, spare.data(), n, threads);
 }
 
+// By AVX-512 Highway stores compressed vectors, which AMD's processors do by microcode where elements have 32 bits: a
+// million such keys take four times as long as of 64 bits on a Zen 4.
+bool sorts_wide_keys_faster() noexcept {
+#if defined(__x86_64__)
+  static const bool is_so = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f");
+  return is_so;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 void sort_ascending(uint32_t* keys, int64_t n) {
   if (n <= kFewKeys) return std::sort(keys, keys + n);
-  sort_keys(keys, n);
+  if (!sorts_wide_keys_faster()) return sort_keys(keys, n);
+  Scratch<uint64_t> wide(n);
+  std::copy_n(keys, n, wide.data());
+  sort_keys(wide.data(), n);
+  std::transform(wide.data(), wide.data() + n, keys, [](uint64_t key) { return static_cast<uint32_t>(key); });
 }
 
 void sort_ascending(uint64_t* keys, int64_t n) {
