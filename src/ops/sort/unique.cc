@@ -45,16 +45,14 @@ struct Groups {
   std::vector<int64_t> first, inverse, counts;
 };
 
+// NaN is the largest value.
 template <class T>
-Groups group_rows(const std::vector<T>& values, int64_t rows, int64_t length) {
-  const auto row = [&](int64_t r) { return values.begin() + r * length; };
-  const auto less = [](T a, T b) { return a < b || (b != b && a == a); };
-  const auto compare = [&](int64_t a, int64_t b) {
-    return std::lexicographical_compare(row(a), row(a) + length, row(b), row(b) + length, less);
-  };
-  std::vector<int64_t> order(static_cast<size_t>(rows));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  std::stable_sort(order.begin(), order.end(), compare);
+bool is_less(T a, T b) {
+  return a < b || (b != b && a == a);
+}
+
+template <class Compare>
+Groups group_ordered(const std::vector<int64_t>& order, const Compare& compare) {
   Groups groups;
   groups.inverse.resize(order.size());
   for (size_t k = 0; k < order.size(); ++k) {
@@ -68,12 +66,37 @@ Groups group_rows(const std::vector<T>& values, int64_t rows, int64_t length) {
   return groups;
 }
 
+template <class T>
+Groups group_rows(const std::vector<T>& values, int64_t rows, int64_t length) {
+  const auto row = [&](int64_t r) { return values.begin() + r * length; };
+  const auto compare = [&](int64_t a, int64_t b) {
+    return std::lexicographical_compare(row(a), row(a) + length, row(b), row(b) + length, is_less<T>);
+  };
+  std::vector<int64_t> order(static_cast<size_t>(rows));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(), compare);
+  return group_ordered(order, compare);
+}
+
+template <class T>
+Groups group_elements(const std::vector<T>& values, const std::vector<int64_t>& order) {
+  return group_ordered(order, [&](int64_t a, int64_t b) {
+    return is_less(values[static_cast<size_t>(a)], values[static_cast<size_t>(b)]);
+  });
+}
+
 Groups groups_of(const NDArray& array, int64_t rows) {
   const int64_t length = rows == 0 ? 0 : array.size() / rows;
-  if (is_floating(array.dtype())) return group_rows(values_of<double>(array, ComputeType::kFloat64), rows, length);
-  if (array.dtype() == DType::kUint64)
-    return group_rows(values_of<uint64_t>(array, ComputeType::kUint64), rows, length);
-  return group_rows(values_of<int64_t>(array, ComputeType::kInt64), rows, length);
+  const auto group = [&]<class T>(ComputeType type, T) {
+    const std::vector<T> values = values_of<T>(array, type);
+    if (length != 1) return group_rows(values, rows, length);
+    const NDArray flat = call("_reshape_to", {array}, {{"shape", Shape{rows}}});
+    const NDArray order = call("argsort", {flat}, {{"is_ascend", true}, {"dtype", DType::kInt64}});
+    return group_elements(values, order.to_vector<int64_t>());
+  };
+  if (is_floating(array.dtype())) return group(ComputeType::kFloat64, double{});
+  if (array.dtype() == DType::kUint64) return group(ComputeType::kUint64, uint64_t{});
+  return group(ComputeType::kInt64, int64_t{});
 }
 
 OpDef unique() {
