@@ -1,7 +1,9 @@
 """Opening files that others named."""
 
+import contextlib
 import errno
 import os
+import secrets
 import stat
 
 
@@ -14,3 +16,22 @@ def open_file(path, mode="rb", **options):
     if stat.S_ISCHR(kind) or stat.S_ISBLK(kind):
         raise OSError(errno.EINVAL, "This is a device, not a file", os.fspath(path))
     return open(path, mode, **options)
+
+
+@contextlib.contextmanager
+def replaced_file(path):
+    """A binary file that takes the place of `path` in one step when the block ends without an error, and is
+    gone else: processes may write one file at a time. OSError: it cannot be written.
+    """
+    path = os.fsdecode(path)
+    part = f"{path}.{secrets.token_hex(4)}.part"
+    try:
+        with open(part, "xb") as file:
+            yield file
+        os.replace(part, path)
+    except OSError as error:
+        error.filename, error.filename2 = path, None
+        raise
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part)

@@ -11,7 +11,8 @@
 namespace headrace {
 namespace {
 
-// Threads for tasks that may block: enough that they rarely wait for each other, few enough for any system.
+// Threads for tasks that may block: enough that they rarely wait for each other, few enough for any system. There are
+// more where the order of the program demands it.
 constexpr int kMostBlockingThreads = 64;
 constexpr int kBatchTasks = 16;
 // Back-pressure gives up when nothing at all completes for this long: what would complete may need the pushing thread.

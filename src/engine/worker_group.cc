@@ -47,9 +47,10 @@ void WorkerGroup::notify() noexcept {
 }
 
 void WorkerGroup::pass_on() noexcept {
-  const bool has_thread =
-      idle_count_.load(std::memory_order_relaxed) > 0 || thread_count_.load(std::memory_order_relaxed) < limit_;
-  if (!has_thread || queue_.empty() || !scheduler_.work_visible(kind_)) return;
+  if (queue_.empty()) return;
+  const bool has_thread = idle_count_.load(std::memory_order_relaxed) > 0 ||
+                          thread_count_.load(std::memory_order_relaxed) < limit_ || needs_another_thread();
+  if (!has_thread || !scheduler_.work_visible(kind_)) return;
   if (spinners_.load(std::memory_order_relaxed) == 0) wake_or_start(kWork);
 }
 
@@ -82,14 +83,27 @@ void WorkerGroup::wake_or_start(Signal reason) noexcept {
       return;
     }
   }
-  const int limit = limit_ + blocked_.load(std::memory_order_relaxed);
-  if (thread_count_.load(std::memory_order_relaxed) < limit) start_thread();
+  if (is_below_limit())
+    start_thread(false);
+  else if (needs_another_thread())
+    start_thread(true);
 }
 
-void WorkerGroup::start_thread() noexcept {
+bool WorkerGroup::is_below_limit() const noexcept {
+  return thread_count_.load(std::memory_order_relaxed) < limit_ + blocked_.load(std::memory_order_relaxed);
+}
+
+bool WorkerGroup::needs_another_thread() noexcept {
+  if (kind_ != Kind::kBlocking || queue_.empty()) return false;
   std::lock_guard guard(threads_mutex_);
-  const int limit = limit_ + blocked_.load(std::memory_order_relaxed);
-  if (!may_start_ || static_cast<int>(workers_.size()) >= limit) return;
+  int64_t latest = ReadyQueue::kNothing;
+  for (const auto& worker : workers_) latest = std::max(latest, worker->running.load(std::memory_order_relaxed));
+  return queue_.has_until(latest);
+}
+
+void WorkerGroup::start_thread(bool beyond_limit) noexcept {
+  std::lock_guard guard(threads_mutex_);
+  if (!may_start_ || (!beyond_limit && !is_below_limit())) return;
   try {
     workers_.push_back(std::make_unique<Worker>());
     SignalsBlocked blocked;
@@ -109,9 +123,11 @@ void WorkerGroup::work(Worker& self) noexcept {
     Task* task = scheduler_.take_work(context, kind_);
     if (awaited == Awaited::kWoken) note_wake(task != nullptr);
     for (; task; task = scheduler_.take_work(context, kind_)) {
+      self.running.store(task->sequence, std::memory_order_relaxed);
       pass_on();
       scheduler_.run_streak(context, task);
     }
+    self.running.store(ReadyQueue::kNothing, std::memory_order_relaxed);
   }
 }
 

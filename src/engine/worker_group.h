@@ -69,10 +69,15 @@ class WorkerGroup {
     std::thread thread;
     int number = 0;  // from 1, for people
     std::atomic<uint32_t> signal{kSleep};
+    std::atomic<int64_t> running{ReadyQueue::kNothing};  // sequence of its task
   };
 
   void wake_or_start(Signal reason) noexcept;
-  void start_thread() noexcept;
+  bool is_below_limit() const noexcept;
+  // Of tasks that block, those that the program has stated later wait for other processes perhaps, which wait for what
+  // an earlier one has to do: that one is never left without a thread.
+  bool needs_another_thread() noexcept;
+  void start_thread(bool beyond_limit) noexcept;
   void work(Worker& self) noexcept;
   enum class Awaited { kStop, kFound, kWoken, kCalled };
   Awaited await_work(Worker& self) noexcept;

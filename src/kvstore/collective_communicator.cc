@@ -69,10 +69,10 @@ class CollectiveCommunicator final : public HierarchicalCommunicator, public Upd
 
   UpdateSharing* sharing() noexcept override { return shares_updates_ && size() > 1 ? this : nullptr; }
 
-  // What goes alone is shared; smaller arrays go together. Libraries of accelerators sum whole arrays.
+  // What goes alone is shared; smaller arrays go together.
   std::vector<Share> shares(const NDArray& array) const override {
     const size_t bytes = bytes_of(array);
-    if (!array.device().is_host() || bytes < kBucketBytes || bytes >= collective::kMostBytes) return {};
+    if (bytes < kBucketBytes || bytes >= collective::kMostBytes) return {};
     std::vector<Share> made;
     for (const collective::Portion& own : group_.machines().shares(static_cast<size_t>(array.size()))) {
       const auto begin = static_cast<int64_t>(own.begin);

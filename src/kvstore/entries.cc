@@ -66,14 +66,14 @@ void Entries::check_new(std::span<const Item> items) const {
   }
 }
 
-void Entries::add(const Key& key, NDArray stored) {
+Entry& Entries::add(const Key& key, NDArray stored) {
   const auto* number = std::get_if<int64_t>(&key);
   Entry entry{.order = number ? *number : static_cast<int64_t>(entries_.size()),
               .dtype = stored.dtype(),
               .stored = std::move(stored),
               .reduced = {},
               .residuals = {}};
-  entries_.emplace(key, std::move(entry));
+  return entries_.emplace(key, std::move(entry)).first->second;
 }
 
 std::pair<const Key, Entry>& Entries::find(const char* operation, const Key& key) {

@@ -11,10 +11,12 @@
 namespace headrace::kvstore {
 
 struct Entry {
-  int64_t order;    // among the keys of a call: a number itself, of a text how many were inited before it
-  DType dtype;      // of init
-  NDArray stored;   // of another dtype after one array of that was pushed alone
-  NDArray reduced;  // what an updater is given; kept from push to push, unless it is a share
+  int64_t order;                  // among the keys of a call: a number itself, of a text how many were inited before it
+  DType dtype;                    // of init
+  NDArray stored;                 // of another dtype after one array of that was pushed alone
+  NDArray reduced;                // what an updater is given; kept from push to push, unless it is a share
+  bool may_be_shared = false;     // it was in host memory on all ranks at init, and nothing sparse has been pushed
+  bool has_shared_state = false;  // an updater has been given shares of it
   std::vector<NDArray> residuals;  // of the compression, by place in the list of values
 };
 
@@ -34,7 +36,7 @@ class Entries {
   // Raises what KVStore::init says of its items.
   void check_new(std::span<const Item> items) const;
   // A key that check_new() has seen.
-  void add(const Key& key, NDArray stored);
+  Entry& add(const Key& key, NDArray stored);
 
   // The keys of a call, each once, in the order in which they first appear. `operation` names the call in errors, which
   // are those of every call (headrace/kvstore.hpp).

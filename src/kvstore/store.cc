@@ -78,7 +78,10 @@ void Store::init(std::span<const Item> items) {
     set_topic("init", item.key);
     stored.push_back(copy_of_root(item.arrays[0], item.arrays[0].device(), item.arrays[0].dtype()));
   }
-  for (size_t i = 0; i < items.size(); ++i) entries_.add(items[i].key, std::move(stored[i]));
+  for (size_t i = 0; i < items.size(); ++i) {
+    const bool is_shared = may_share(items[i].key, stored[i]);
+    entries_.add(items[i].key, std::move(stored[i])).may_be_shared = is_shared;
+  }
 }
 
 void Store::replace(std::span<const Item> items) {
@@ -171,19 +174,39 @@ void Store::pushpull(std::span<const Item> values, std::span<const Item> outs, i
   deliver(stand_ins, keeps());
 }
 
-void Store::agree(std::span<uint8_t> flags) {
+void Store::agree(std::span<uint8_t> flags) { agree_on("agree", flags); }
+
+void Store::agree_on(const std::string& topic, std::span<uint8_t> flags) {
   if (num_workers() == 1 || flags.empty()) return;
   const Shape shape{static_cast<int64_t>(flags.size())};
   const NDArray own = NDArray::from_host(flags.data(), shape, DType::kUint8);
   const NDArray greatest = NDArray::empty(shape, DType::kUint8);
-  communicator_->set_topic("agree");
+  communicator_->set_topic(topic);
   communicator_->reduce(Reduction("max"), {&own, 1}, greatest);
   greatest.copy_to_host(flags.data());
 }
 
 std::vector<Share> Store::shares_of(const Entry& entry) const {
-  if (!shares_updates() || entry.stored.storage_kind() != StorageKind::kDense) return {};
+  if (!shares_updates() || !entry.may_be_shared) return {};
   return communicator_->sharing()->shares(entry.stored);
+}
+
+bool Store::may_share(const Key& key, const NDArray& stored) {
+  UpdateSharing* const sharing = communicator_->sharing();
+  if (!sharing || stored.storage_kind() != StorageKind::kDense || sharing->shares(stored).empty()) return false;
+  uint8_t is_elsewhere = stored.device().is_host() ? 0 : 1;  // accelerators sum whole arrays by their own library
+  agree_on(fmt::format("place of key {}", to_string(key)), {&is_elsewhere, 1});
+  return is_elsewhere == 0;
+}
+
+void Store::keep_part_whole(const Part& part) const {
+  Entry& entry = part.entry();
+  if (shares_of(entry).empty()) return;
+  check(!entry.has_shared_state, ErrorKind::kRuntime,
+        "kvstore push: key {}: a row_sparse gradient came after dense ones, of which each rank has updated its share; "
+        "push either, or create an 'mpi' store",
+        to_string(part.key()));
+  entry.may_be_shared = false;
 }
 
 NDArray Store::gather_shares(const Key& key, const NDArray& share) {

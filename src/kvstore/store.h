@@ -50,6 +50,11 @@ class Store final : public KVStore {
   NDArray copy_of_root(const NDArray& value, Device stored, DType dtype) const;  // for a topic that is set
   bool keeps() const noexcept { return static_cast<bool>(updater_); }
   std::vector<Share> shares_of(const Entry& entry) const;
+  // Whether all ranks can share updates of what they have inited a key with. Collective for large arrays.
+  bool may_share(const Key& key, const NDArray& stored);
+  // Each rank updates all of it from now on. Raises RuntimeError where it has the state of a share.
+  void keep_part_whole(const Part& part) const;
+  void agree_on(const std::string& topic, std::span<uint8_t> flags);
   void raise_kept() const;
   DType reduced_dtype(const Part& part) const;
   void check_dtypes(std::span<const Part> parts) const;

@@ -34,6 +34,7 @@ void Store::push_each(std::span<Part> parts) {
     Entry& entry = part.entry();
     set_topic("push", part.key());
     if (part.is_sparse()) {
+      if (updater_) keep_part_whole(part);
       push_sparse(part);
       continue;
     }
@@ -41,6 +42,7 @@ void Store::push_each(std::span<Part> parts) {
     move_stored(entry, home);
     if (compression_) part.arrays = send_compressed(*compression_, part.arrays, entry.residuals, home);
     if (updater_ && !shares_of(entry).empty()) {
+      entry.has_shared_state = true;
       entry.reduced = communicator_->sharing()->reduce_share(reduction_, part.arrays, home);
       continue;
     }

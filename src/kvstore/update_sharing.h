@@ -13,7 +13,7 @@ class UpdateSharing {
  public:
   virtual ~UpdateSharing() = default;
 
-  // How ranks share an array of that size, dtype and device, the same on all; none: it is not worth it, or cannot be.
+  // How ranks share an array of that size and dtype, the same on all; none: it is not worth it, or cannot be.
   virtual std::vector<Share> shares(const NDArray& array) const = 0;
   // The share of this rank of the reduction of the `values` of all, in one dimension, on the device home(). Collective.
   virtual NDArray reduce_share(const Reduction& reduction, std::span<const NDArray> values, Device home) = 0;

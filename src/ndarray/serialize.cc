@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <random>
 #include <utility>
 
 #include "base/check.h"
@@ -222,10 +223,16 @@ void with_values(const NDArray& array, FunctionRef<void(std::string_view)> use) 
   use(copy);
 }
 
+// Processes, also those of other machines that share the folder, may write one file at a time.
+std::string temporary_for(const std::string& path) {
+  std::random_device random;
+  return fmt::format("{}.{:08x}.part", path, random());
+}
+
 // Writes to a temporary file beside the target and renames it, so that a failure leaves an old file whole.
 class OutputFile {
  public:
-  explicit OutputFile(const std::string& path) : path_(path), temporary_(path + ".part") {
+  explicit OutputFile(const std::string& path) : path_(path), temporary_(temporary_for(path)) {
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     check(descriptor_ >= 0, ErrorKind::kRuntime, "Open \"{}\": {}", path_, std::strerror(errno));
   }

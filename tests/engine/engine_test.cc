@@ -176,6 +176,31 @@ TEST(Engine, BlockingTaskNeverRunsInPushOrWait) {
   EXPECT_NE(where, std::thread::id());
 }
 
+// More than there are threads for such tasks wait for one that was stated before them, and is ready after them.
+TEST(Engine, ABlockingTaskHasAThreadHoweverManyLaterOnesWait) {
+  constexpr size_t kLater = 200;
+  Engine engine(config_with(1));
+  Var first, flag;
+  std::vector<Var> later(kLater);
+  std::atomic<size_t> waiting{0};
+  std::atomic<bool> go{false};
+  std::array<Var*, 1> firsts{&first}, flags{&flag};
+  engine.push({.name = "late", .writes = firsts, .cost_ns = kDear}, [&] {
+    while (waiting < 32) std::this_thread::sleep_for(milliseconds(1));
+  });
+  engine.push({.name = "awaited", .reads = firsts, .writes = flags, .may_block = true}, [&] { go = true; });
+  for (Var& var : later) {
+    std::array<Var*, 1> writes{&var};
+    engine.push({.name = "waits", .writes = writes, .may_block = true}, [&] {
+      ++waiting;
+      while (!go) std::this_thread::sleep_for(milliseconds(1));
+    });
+  }
+  EXPECT_TRUE(engine.wait_all_for(std::chrono::minutes(2)));
+  go = true;
+  engine.wait_all();
+}
+
 TEST(Engine, TimedWaits) {
   Engine engine(config_with(1));
   Var x;

@@ -2,7 +2,7 @@
 
 import itertools
 
-from .. import _core
+from .. import _core, distributed
 from .. import optimizer as opt
 from .._exchange import GradientExchange, create_sparse_store, create_store
 from .._file import open_file
@@ -344,11 +344,23 @@ class Trainer:
     def _overflowed(self):
         """Whether losses are scaled and a gradient overflowed, so that this step is left out."""
         scaler = self._amp_loss_scaler
-        if scaler is None or not scaler.has_overflow(self._params):
+        if scaler is None:
+            return False
+        if self._steps_with_others():
+            scaler.agree = lambda found: any(distributed.all_gather_object(bool(found)))
+        if not scaler.has_overflow(self._params):
             return False
         for _, _, weights in self._lists:
             _core.make_stale(weights)
         return True
+
+    def _steps_with_others(self):
+        """Whether other workers update by each step of this one, and have not seen its gradients before."""
+        return (
+            self._distributed
+            and bool(self._update_on_kvstore)
+            and not is_capable(self._store, KVStoreBase.ASYNCHRONOUS)
+        )
 
     # --- what a step works on ---
 

@@ -3,6 +3,7 @@
 import warnings
 import weakref
 
+from .. import distributed
 from .. import optimizer as _optimizer
 from .._file import open_file
 from ..base import ArrayTypeError, ArrayValueError, MXNetError
@@ -10,6 +11,7 @@ from ..ndarray import NDArray
 from ..util import is_np_array
 from .abstract import KVStoreBase
 from .progress import epochs
+from .settings import described, difference
 
 __all__ = ["KVStore"]
 
@@ -215,9 +217,11 @@ class KVStore(KVStoreBase):
             )
 
     def set_optimizer(self, optimizer):
-        """Makes pushes update what is stored: `optimizer` with the sum as gradient, where the array lies.
+        """Makes pushes update what is stored: `optimizer` with the sum as gradient, where the array lies. Where
+        several workers share the store, all of them call it with the same optimizer.
 
-        TypeError: not an Optimizer. MXNetError: the store has an optimizer or updater already.
+        TypeError: not an Optimizer. MXNetError: the store has an optimizer or updater already, or another
+        worker has given another one.
         """
         if not isinstance(optimizer, _optimizer.Optimizer):
             raise ArrayTypeError(
@@ -228,7 +232,18 @@ class KVStore(KVStoreBase):
                 "kvstore set_optimizer: the store already has an optimizer or updater, whose states would be "
                 "lost; create a store for the new optimizer, or change the settings of the one it has"
             )
+        if self.num_workers > 1:
+            self._check_same(optimizer)
         self._set_updater(_optimizer.get_updater(optimizer))
+
+    def _check_same(self, optimizer):
+        own = described(optimizer)
+        for rank, other in enumerate(distributed.all_gather_object(own)):
+            if other != own:
+                raise MXNetError(
+                    f"kvstore set_optimizer: worker {self.rank} has given {own[0]}, but worker {rank} "
+                    f"{difference(own, other)}; give the same on all workers"
+                )
 
     def set_updater(self, updater):
         """Makes pushes call `updater(key, reduced, stored)`, which changes `stored` in place.

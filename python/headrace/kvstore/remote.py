@@ -1,7 +1,6 @@
 """RemoteKVStore: a store of several workers whose arrays lie on servers."""
 
 import json
-import warnings
 
 from .. import _core, profiler
 from .. import optimizer as _optimizer
@@ -11,11 +10,9 @@ from .kvstore import keyed
 from .profiling import request_for
 from .saving import SavingStore, kind_of
 from .sent_optimizers import packed
+from .settings import settings_of, use_settings
 
 __all__ = ["RemoteKVStore"]
-
-_COUNTERS = ("num_update", "begin_num_update", "aggregate_num", "allow_np_array")  # of what servers do
-_PLAIN = (bool, int, float, str, type(None))
 
 
 class RemoteKVStore(SavingStore):
@@ -134,35 +131,3 @@ class RemoteKVStore(SavingStore):
         finally:
             bodies = [request_for(server, function, arguments) for server in range(self._store.servers)]
             self._store.ask_servers(PROFILE, bodies)
-
-
-def settings_of(optimizer):
-    """What may change in an optimizer while it is used, in types of JSON: numbers, texts, and the factors on
-    learning rate and weight decay by index or name, as lists of pairs.
-    """
-    plain = {
-        name: value
-        for name, value in vars(optimizer).items()
-        if isinstance(value, _PLAIN) and not name.startswith("_") and name not in _COUNTERS
-    }
-    factors = {
-        name: sorted(
-            {
-                **getattr(optimizer, name),
-                **{index: getattr(param, name) for index, param in optimizer.param_dict.items()},
-            }.items(),
-            key=str,
-        )
-        for name in ("lr_mult", "wd_mult")
-    }
-    return {"plain": plain, **{name: [list(pair) for pair in pairs] for name, pairs in factors.items()}}
-
-
-def use_settings(optimizer, settings):
-    """Sets in `optimizer` what `settings_of` another one gave."""
-    for name, value in settings["plain"].items():
-        if not hasattr(optimizer, name):
-            warnings.warn(f"the optimizer of the servers has no {name}", stacklevel=2)
-        setattr(optimizer, name, value)
-    for name in ("lr_mult", "wd_mult"):
-        setattr(optimizer, name, dict(settings[name]))

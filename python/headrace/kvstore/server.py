@@ -13,8 +13,8 @@ from .commands import GET_STATES, PROFILE, SET_OPTIMIZER, SET_STATES, SETTINGS
 from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
 from .profiling import carry_out, timeline_is_written
-from .remote import use_settings
 from .sent_optimizers import unpacked
+from .settings import use_settings
 from .states import set_states
 
 __all__ = ["KVStoreServer", "serve", "serve_if_asked"]
@@ -22,6 +22,8 @@ __all__ = ["KVStoreServer", "serve", "serve_if_asked"]
 
 class _Served:
     """The part of a store that a server holds, as KVStore asks for it."""
+
+    num_workers = 1  # nobody but the server sets its optimizer
 
     def __init__(self, set_updater):
         self.set_updater = set_updater

@@ -1,9 +1,7 @@
 """SharingKVStore: a store whose ranks share the updates of large arrays, and the states of the optimizer."""
 
-import os
-
 from .._arrays import NDArray
-from .._file import open_file
+from .._file import open_file, replaced_file
 from ..base import MXNetError
 from ..optimizer.state_io import dump_states, load_states
 from .kvstore import KVStore, keyed
@@ -45,14 +43,9 @@ class SharingKVStore(KVStore):
         AssertionError: no optimizer is set.
         """
         updater = self._optimizer_updater("save")
-        states = dict(updater.states)
-        for key in self._layouts():
-            if key in states:
-                states[key] = self._gathered(key, states[key])
-        written = f"{os.fspath(fname)}.{self.rank}"
-        with open(written, "wb") as file:
-            file.write(dump_states(states, updater.optimizer if dump_optimizer else None))
-        os.replace(written, fname)
+        states = dump_states(self._whole_states(), updater.optimizer if dump_optimizer else None)
+        with replaced_file(fname) as file:
+            file.write(states)
 
     def load_optimizer_states(self, fname):
         """Reads a file of states of whole arrays, of other numbers of ranks, other stores or MXNet, on every
@@ -67,15 +60,34 @@ class SharingKVStore(KVStore):
                 f"kvstore load_optimizer_states: key {unknown[0]!r} of {fname!r} has not been inited; init "
                 "all keys first"
             )
+        if optimizer is not None and not type(optimizer).is_elementwise:
+            self._store.keep_whole()
         for index, layout in self._layouts().items():
             if index in states:
                 states[index] = share_of(self.rank, states[index], *layout)
         updater.set_states(dump_states(states, optimizer))
 
-    def _gathered(self, key, state):
+    def set_reduction(self, reduction):
+        if callable(reduction) and hasattr(self._updater, "get_states"):
+            self._updater.set_states(dump_states(self._whole_states()))
+        super().set_reduction(reduction)
+
+    def _whole_states(self):
+        """Of the optimizer, by key, with the shares of all ranks."""
+        states = dict(self._updater.states)
+        for key, (_, shares) in self._layouts().items():
+            if key in states:
+                own = sum(end - begin for owner, begin, end in shares if owner == self.rank)
+                states[key] = self._gathered(key, states[key], (own,))
+        return states
+
+    def _gathered(self, key, state, share):
         if isinstance(state, (tuple, list)):
-            return type(state)(self._gathered(key, part) for part in state)
-        return self._store.gather_shares(key, state) if isinstance(state, NDArray) else state
+            return type(state)(self._gathered(key, part, share) for part in state)
+        if isinstance(state, dict):
+            return {name: self._gathered(key, part, share) for name, part in state.items()}
+        is_share = isinstance(state, NDArray) and state.shape == share
+        return self._store.gather_shares(key, state) if is_share else state
 
     def _layouts(self):
         """Those of the arrays that are shared."""

@@ -42,6 +42,8 @@ def _joined(pieces, shape, parts):
     first = pieces[0]
     if isinstance(first, (tuple, list)):
         return type(first)(_joined(list(place), shape, parts) for place in zip(*pieces))
+    if isinstance(first, dict):
+        return {name: _joined([piece[name] for piece in pieces], shape, parts) for name in first}
     sizes = [end - begin for _, begin, end in parts]
     if isinstance(first, NDArray) and [piece.size for piece in pieces] == sizes:
         return concat(*(piece.reshape((-1,)) for piece in pieces), dim=0).reshape(shape)
@@ -70,6 +72,8 @@ def share_of(owner, state, shape, parts):
 def _cut(state, shape, begin, end):
     if isinstance(state, (tuple, list)):
         return type(state)(_cut(part, shape, begin, end) for part in state)
+    if isinstance(state, dict):
+        return {name: _cut(part, shape, begin, end) for name, part in state.items()}
     if isinstance(state, NDArray) and state.shape == tuple(shape):
         return state.reshape((-1,))[begin:end].copy()
     return state

@@ -454,7 +454,6 @@ class SGLD(ArrayOptimizer):
     <NDArray 2 @cpu(0)>
     """
 
-    is_elementwise = True
     _decays_gradient = False
 
     def _apply(self, w, g, state, lr, wd, t, index):

@@ -1,5 +1,7 @@
 """Updater: an optimizer with the states of the parameters that it updates."""
 
+from .._arrays import NDArray
+from ..numpy import ndarray as np_ndarray
 from .state_io import dump_states, load_states
 
 __all__ = ["Updater", "get_updater"]
@@ -21,6 +23,14 @@ class NumberedName(str):
 
     def __reduce__(self):
         return str, (str.__str__(self),)
+
+
+def _like(weight, state):
+    """`state`, whose arrays are of nd or np as the weight is: files do not tell."""
+    if isinstance(state, (tuple, list)):
+        return type(state)(_like(weight, part) for part in state)
+    convert = "as_np_ndarray" if isinstance(weight, np_ndarray) else "as_nd_ndarray"
+    return getattr(state, convert)() if isinstance(state, NDArray) else state
 
 
 class Updater:
@@ -104,7 +114,7 @@ class Updater:
         if index not in self.states:
             self.states[index] = self.optimizer.create_state_multi_precision(index, weight)
         elif not self.states_synced.get(index, False):
-            self.states[index] = self.sync_state_context(self.states[index], weight.ctx)
+            self.states[index] = _like(weight, self.sync_state_context(self.states[index], weight.ctx))
         self.states_synced[index] = True
         return self.states[index]
 

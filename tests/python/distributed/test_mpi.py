@@ -131,6 +131,33 @@ def test_ranks_train_as_one_process(tmp_path, kvstore, optimizer, update_on_kvst
 
 
 @needs_mpi
+@pytest.mark.parametrize("kind", ["mpi", "mpi_sharded"])
+def test_an_overflow_on_one_rank_leaves_out_the_step_of_all(kind):
+    job = launch("overflows", kind, ranks=2)
+    assert job.returncode == 0, text_of(job)
+    assert sorted(lines_of(job)) == of_workers("all as it should be", 2)
+
+
+@needs_mpi
+def test_another_optimizer_on_a_rank_is_an_error_of_all():
+    code = (
+        "from headrace import distributed, kv, optimizer\n"
+        "rate = 0.1 + distributed.rank()\n"
+        "try: kv.create('mpi').set_optimizer(optimizer.SGD(learning_rate=rate))\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, text_of(job)
+    assert sorted(lines_of(job)) == [
+        "[worker 0] MXNetError kvstore set_optimizer: worker 0 has given SGD, but worker 1 one with lr 1.1 in "
+        "place of 0.1; give the same on all workers",
+        "[worker 1] MXNetError kvstore set_optimizer: worker 1 has given SGD, but worker 0 one with lr 0.1 in "
+        "place of 1.1; give the same on all workers",
+    ]
+
+
+@needs_mpi
 @pytest.mark.parametrize("machines", ["0,0,0", "0,0,1"])
 def test_ranks_that_share_updates_have_the_bits_of_those_that_do_not(tmp_path, machines):
     job = launch("on_machines", machines, "shared_updates", str(tmp_path))

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from mpi_jobs import lines_of, needs_mpi, of_workers, text_of
 
 PROGRAM = pathlib.Path(__file__).parent / "programs" / "waits.py"
 SECONDS = 120  # that a job may take on a busy machine
@@ -16,6 +17,22 @@ def test_threads_run_while_rows_are_waited_for(tmp_path, call):
     command = [sys.executable, "-m", "headrace.launch", "-n", "2", sys.executable, str(PROGRAM)]
     job = subprocess.run([*command, str(tmp_path), call], capture_output=True, text=True, timeout=SECONDS)
     assert job.returncode == 0, job.stdout + job.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        (["-s", "1"], "dist_sync"),
+        pytest.param(["--mpi"], "mpi", marks=needs_mpi),
+        pytest.param(["--mpi"], "mpi_sharded", marks=needs_mpi),
+    ],
+)
+def test_a_worker_may_wait_while_others_are_many_steps_ahead(options, kind):
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", *options, sys.executable]
+    command += [str(PROGRAM.with_name("ahead.py")), kind]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, text_of(job)
+    assert sorted(lines_of(job)) == of_workers("all as it should be", 2)
 
 
 def test_a_worker_that_waits_for_the_others_to_come_says_so(tmp_path):

@@ -17,6 +17,7 @@ OPTIMIZERS = [
     ("nadam", {"learning_rate": 0.01}, "float32"),
     ("ftml", {"learning_rate": 0.01}, "float32"),
     ("lamb", {"learning_rate": 0.01}, "float32"),  # looks at whole arrays
+    ("normed", {"learning_rate": 0.01}, "float32"),
 ]
 SHAPE = (1100, 601)  # of the large weight: more than 1 MB in float16
 STEPS = 4
@@ -55,8 +56,8 @@ class Training:
         """Of the large weight, on all ranks together."""
         (index,) = (i for i, one in enumerate(self.trainer._params) if one.shape == SHAPE)
         state = self.store._updater.states[index]
-        while isinstance(state, (tuple, list)):
-            state = state[-1]
+        while isinstance(state, (tuple, list, dict)):
+            state = state["sum"] if isinstance(state, dict) else state[-1]
         return sum(distributed.all_gather_object(state.size))
 
 
@@ -84,7 +85,74 @@ def outlives_a_gradient_that_failed(kind):
     store.barrier()
 
 
+class Normed(mx.optimizer.Optimizer):
+    """Treats each element by itself, and has states of other forms beside."""
+
+    is_elementwise = True
+
+    def create_state(self, index, weight):
+        return {"sum": nd.zeros(weight.shape), "steps": nd.zeros((1,))}
+
+    def update(self, index, weight, grad, state):
+        self._update_count(index)
+        state["sum"] += grad
+        state["steps"] += 1
+        weight -= self._get_lr(index) * state["sum"] / state["steps"]
+
+
+mx.optimizer.Optimizer.register(Normed)
+
+
+def sparse_gradients_update_whole_arrays():
+    ends = []
+    for kind in ("mpi", "mpi_sharded"):
+        mx.random.seed(5)
+        net = gluon.nn.Embedding(30_000, 16, sparse_grad=True)
+        net.initialize()
+        trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.1}, kvstore=kind)
+        for _ in range(2):
+            with autograd.record():
+                loss = (net(nd.array([distributed.rank(), 5, 7])) ** 2).sum()
+            loss.backward()
+            trainer.step(4)
+        ends.append([net.weight.data().asnumpy()])
+    assert are_equal(*ends)
+
+
+def states_decide_who_updates(folder):
+    """A file's optimizer, which looks at whole arrays, replaces one that does not."""
+    first = Training("mpi", "lamb", {"learning_rate": 0.01}, "float32")
+    first.steps(range(1))
+    first.trainer.save_states(f"{folder}/lamb")
+    first.store.barrier()
+    ends = []
+    for kind in ("mpi", "mpi_sharded"):
+        other = Training(kind, "sgd", {"learning_rate": 0.1}, "float32")
+        other.take(first.weights(), f"{folder}/lamb")
+        other.steps(range(1, 3))
+        ends.append(other.weights())
+        other.store.barrier()
+    assert are_equal(*ends)
+
+
+def reductions_by_functions_take_whole_states():
+    ends = []
+    for kind in ("mpi", "mpi_sharded"):
+        store, out = mx.kv.create(kind), nd.zeros(SHAPE)
+        store.init(3, nd.ones(SHAPE))
+        store.set_optimizer(mx.optimizer.SGD(learning_rate=0.1, momentum=0.9))
+        store.pushpull(3, nd.ones(SHAPE), out=out)
+        store.set_reduction(lambda a, b: a + b)
+        store.pushpull(3, nd.ones(SHAPE), out=out)
+        ends.append([out.asnumpy()])
+        store.barrier()
+    assert are_equal(*ends)
+
+
 def main(folder):
+    sparse_gradients_update_whole_arrays()
+    states_decide_who_updates(folder)
+    reductions_by_functions_take_whole_states()
     for kind in ("mpi", "mpi_sharded"):
         outlives_a_gradient_that_failed(kind)
     for optimizer, settings, dtype in OPTIMIZERS:

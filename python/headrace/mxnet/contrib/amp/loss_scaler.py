@@ -21,6 +21,8 @@ class LossScaler:
     65536.0
     """
 
+    agree = staticmethod(bool)  # what all who update together make of what each of them has found
+
     def __init__(self):
         self._loss_scale = 2.0**16
         self._next_loss_scale = self._loss_scale
@@ -40,7 +42,7 @@ class LossScaler:
         for grad in grads:
             by_context.setdefault(grad.ctx, []).append(grad.as_nd_ndarray())
         finite = [nd.multi_all_finite(*some, num_arrays=len(some)) for some in by_context.values()]
-        overflow = not all(one.asscalar() for one in finite)
+        overflow = self.agree(not all(one.asscalar() for one in finite))
         self._loss_scale = self._next_loss_scale
         if overflow:
             self._next_loss_scale = self._loss_scale / 2
