@@ -6,6 +6,8 @@
 
 #include <cstring>
 #include <random>
+#include <span>
+#include <thread>
 
 #include "headrace/error.hpp"
 #include "headrace/sparse.hpp"
@@ -115,6 +117,20 @@ TEST(Serialize, MissingFilesSayWhich) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("/no/such/file"), std::string::npos);
   }
+}
+
+TEST(Serialize, ManyMayWriteOneFile) {
+  const std::string path = own_path("written_by_many");
+  const std::vector<float> values(50'000, 3);
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < 4; ++writer)
+    threads.emplace_back([&] {
+      for (int time = 0; time < 10; ++time)
+        EXPECT_NO_THROW(save_arrays(path, {NDArray::from(std::span(values), {50'000})}, {"x"}, false));
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(load_arrays(path).arrays[0].to_vector<float>(), values);
+  ::unlink(path.c_str());
 }
 
 TEST(Serialize, OtherKindsOfFilesAreRefused) {

@@ -217,8 +217,9 @@ class KVStore(KVStoreBase):
             )
 
     def set_optimizer(self, optimizer):
-        """Makes pushes update what is stored: `optimizer` with the sum as gradient, where the array lies. Where
-        several workers share the store, all of them call it with the same optimizer.
+        """Makes pushes update what is stored: `optimizer` with the sum as gradient, where the array lies.
+
+        Where several workers share the store, all of them call it with the same optimizer.
 
         TypeError: not an Optimizer. MXNetError: the store has an optimizer or updater already, or another
         worker has given another one.

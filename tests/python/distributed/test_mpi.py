@@ -149,11 +149,13 @@ def test_another_optimizer_on_a_rank_is_an_error_of_all():
     command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-c", code]
     job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     assert job.returncode == 0, text_of(job)
+    own, text = (
+        (0.1, 1.1),
+        "[worker {}] MXNetError kvstore set_optimizer: worker {} has given SGD, but worker {} one",
+    )
     assert sorted(lines_of(job)) == [
-        "[worker 0] MXNetError kvstore set_optimizer: worker 0 has given SGD, but worker 1 one with lr 1.1 in "
-        "place of 0.1; give the same on all workers",
-        "[worker 1] MXNetError kvstore set_optimizer: worker 1 has given SGD, but worker 0 one with lr 0.1 in "
-        "place of 1.1; give the same on all workers",
+        f"{text.format(rank, rank, other)} with lr {own[other]} in place of {own[rank]}; give the same on all workers"
+        for rank, other in ((0, 1), (1, 0))
     ]
 
 

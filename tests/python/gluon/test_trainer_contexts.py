@@ -466,3 +466,40 @@ def test_optimizers_keep_a_state_for_each_context():
     means = [updater.states[0][0] for updater in trainer._updaters]
     assert [mean.context for mean in means] == contexts(2)
     assert rule._all_index_update_counts == {0: {0: 1}, 1: {0: 1}}
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamax", "rmsprop"])
+@pytest.mark.parametrize("before", [True, False])
+def test_states_of_masters_go_from_the_store_to_contexts_and_back(tmp_path, optimizer, before):
+    path = str(tmp_path / "states")
+
+    def trained(on_store, steps, load=None):
+        net = gluon.nn.Dense(2, in_units=3)
+        net.initialize(init.One(), ctx=[_make_context(0), _make_context(1)])
+        net.cast("float16")
+        trainer = gluon.Trainer(
+            net.collect_params(),
+            optimizer,
+            {"learning_rate": 0.01, "multi_precision": True},
+            update_on_kvstore=on_store,
+        )
+        if load is not None:
+            for param, value in zip(net.collect_params().values(), load):
+                param.set_data(hr.np.array(value, dtype="float16"))
+            trainer.load_states(path)
+        for _ in range(steps):
+            with autograd.record():
+                losses = [
+                    (net(hr.np.ones((4, 3), dtype="float16", ctx=ctx)) ** 2).sum()
+                    for ctx in (_make_context(0), _make_context(1))
+                ]
+            autograd.backward(losses)
+            trainer.step(8)
+        trainer.save_states(path)
+        return [param.data(_make_context(0)).asnumpy() for param in net.collect_params().values()]
+
+    with hr.util.np_shape(True), hr.util.np_array(True):
+        whole = trained(before, 4)
+        resumed = trained(not before, 2, trained(before, 2))
+    for one, other in zip(whole, resumed):
+        numpy.testing.assert_array_equal(one, other)
