@@ -122,11 +122,12 @@ TEST(Serialize, MissingFilesSayWhich) {
 TEST(Serialize, ManyMayWriteOneFile) {
   const std::string path = own_path("written_by_many");
   const std::vector<float> values(50'000, 3);
+  const std::vector<NDArray> arrays{NDArray::from(std::span(values), {50'000})};
+  const std::vector<std::string> names{"x"};
   std::vector<std::thread> threads;
   for (int writer = 0; writer < 4; ++writer)
     threads.emplace_back([&] {
-      for (int time = 0; time < 10; ++time)
-        EXPECT_NO_THROW(save_arrays(path, {NDArray::from(std::span(values), {50'000})}, {"x"}, false));
+      for (int time = 0; time < 10; ++time) EXPECT_NO_THROW(save_arrays(path, arrays, names, false));
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(load_arrays(path).arrays[0].to_vector<float>(), values);

@@ -356,11 +356,8 @@ class Trainer:
 
     def _steps_with_others(self):
         """Whether other workers update by each step of this one, and have not seen its gradients before."""
-        return (
-            self._distributed
-            and bool(self._update_on_kvstore)
-            and not is_capable(self._store, KVStoreBase.ASYNCHRONOUS)
-        )
+        is_synchronous = self._distributed and not is_capable(self._store, KVStoreBase.ASYNCHRONOUS)
+        return is_synchronous and bool(self._update_on_kvstore)
 
     # --- what a step works on ---
 

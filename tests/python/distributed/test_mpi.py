@@ -149,12 +149,10 @@ def test_another_optimizer_on_a_rank_is_an_error_of_all():
     command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-c", code]
     job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     assert job.returncode == 0, text_of(job)
-    own, text = (
-        (0.1, 1.1),
-        "[worker {}] MXNetError kvstore set_optimizer: worker {} has given SGD, but worker {} one",
-    )
+    rates = (0.1, 1.1)
     assert sorted(lines_of(job)) == [
-        f"{text.format(rank, rank, other)} with lr {own[other]} in place of {own[rank]}; give the same on all workers"
+        f"[worker {rank}] MXNetError kvstore set_optimizer: worker {rank} has given SGD, but worker {other} one "
+        f"with lr {rates[other]} in place of {rates[rank]}; give the same on all workers"
         for rank, other in ((0, 1), (1, 0))
     ]
 
