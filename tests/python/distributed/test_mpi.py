@@ -151,8 +151,8 @@ def test_another_optimizer_on_a_rank_is_an_error_of_all():
     assert job.returncode == 0, text_of(job)
     rates = (0.1, 1.1)
     assert sorted(lines_of(job)) == [
-        f"[worker {rank}] MXNetError kvstore set_optimizer: worker {rank} has given SGD, but worker {other} one "
-        f"with lr {rates[other]} in place of {rates[rank]}; give the same on all workers"
+        f"[worker {rank}] MXNetError kvstore set_optimizer: worker {rank} has given SGD, but worker {other} "
+        f"one with lr {rates[other]} in place of {rates[rank]}; give the same on all workers"
         for rank, other in ((0, 1), (1, 0))
     ]
 
