@@ -73,6 +73,7 @@ class Job:
                 failed = self._await_helpers()
             elif not isinstance(failed, _Missed):  # for whom others have waited, who know of nothing
                 self._await_ends(self._workers, _SECONDS_TO_TELL)
+                failed = self._originator(failed)
         except KeyboardInterrupt:
             self.is_interrupted, failed = True, None
         finally:
@@ -233,6 +234,15 @@ class Job:
             return None
         return _cause(self._workers)
 
+    def _originator(self, failed):
+        """Of the workers that have failed meanwhile the one that was told of nobody else's failure."""
+        if failed not in self._workers:
+            return failed
+        ended = [worker for worker in self._workers if worker.has_failed()]
+        for worker in ended:
+            worker.reap()  # with its last lines
+        return _cause(ended)
+
     def _missed(self):
         """A worker that has ended and not come to the job, which so does not begin, though others have."""
         ended = [worker for worker in self._workers if worker.status() == 0]
@@ -308,6 +318,8 @@ class _Missed:
 
 
 def _cause(processes):
-    """The one that failed, if any: rather one that was killed than one that may have ended for want of it."""
+    """The one that failed, if any: rather one that was killed than one that may have ended for want of it, and
+    rather one that was told of nobody than those that were.
+    """
     failed = [one for one in processes if one.has_failed()]
-    return next((one for one in failed if one.was_killed()), failed[0] if failed else None)
+    return min(failed, key=lambda one: (not one.was_killed(), one.is_told), default=None)

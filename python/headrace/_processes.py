@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-from ._rank import LIVE, SHOWN, TOLD, end_when_stopped, lines_of, name_of_signal
+from ._rank import LIVE, SHOWN, TOLD, blames_another, end_when_stopped, lines_of, name_of_signal
 from ._screen import show_live
 
 __all__ = [
@@ -41,6 +41,7 @@ class Process:
 
     def __init__(self, name, command, environment, stdin=None, may_stop=True):
         self.name = name
+        self.is_told = False  # of another's failure
         self._told = None  # (status, how) of the first that has failed, where it is known before the end
         self.process = self._begin(command, environment, stdin)
         if not may_stop:
@@ -62,6 +63,7 @@ class Process:
 
     def _show(self):
         for line in self._lines():
+            self.is_told = self.is_told or blames_another(line, self.name)
             with contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
                 self.show(line)
                 sys.stdout.flush()

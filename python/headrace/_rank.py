@@ -9,6 +9,7 @@ imports nothing of the package: every rank runs it.
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ TOLD = "headrace.launch: "  # begins the line that tells status and fate of one 
 LIVE = "headrace.launch live: "  # begins the line that tells how far one is that is not finished
 SHOWN = "worker 0"  # of whom that is told: one progress bar is enough
 _SECONDS_BETWEEN = 0.05  # states of a line; more are left out
+_SECONDS_TO_YIELD = 2  # in which another one, whose failure was told to this one, tells its own first
+_BLAME = re.compile(r"\b(?:rank|worker|server) (\d+) (?:has (?:failed|ended|left)|was lost|ended)\b")
 
 
 def main(role, variable, *command):
@@ -41,20 +44,31 @@ def main(role, variable, *command):
     except OSError as error:
         tell(f"{TOLD}127 {command[0]} cannot be started: {error}")
         return 127
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    asked_to_end = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: (asked_to_end.set(), process.terminate()))
     if ends_with_input:
         threading.Thread(target=end_with_input, args=(process,), daemon=True).start()
     if role == "worker":
         end_when_stopped(process, name, lambda status, how: tell(f"{TOLD}{status} {how}"))
+    is_told = False  # of another's failure
     for line in lines_of(process.stdout, live_teller(name) if name == SHOWN else None):
         tell(f"[{name}] {line}")
+        is_told = is_told or blames_another(line, name)
     code = process.wait()
+    if code > 0 and is_told:
+        asked_to_end.wait(_SECONDS_TO_YIELD)
     status = code if code >= 0 else 128 - code
     if code > 0:
         tell(f"{TOLD}{status} {name} ended with status {code}")
     if code < 0:
         tell(f"{TOLD}{status} {name} was ended by {name_of_signal(-code)}")
     return status
+
+
+def blames_another(line, name):
+    """Whether a line of the process of that name, such as `worker 0`, says that another one is the cause."""
+    own = name.split()[1] if " " in name else None
+    return any(number != own for number in _BLAME.findall(line))
 
 
 def name_of_signal(number):

@@ -178,6 +178,10 @@ class Schedulers:
     def was_killed(self):
         return self._present[-1].was_killed()
 
+    @property
+    def is_told(self):
+        return self._present[-1].is_told
+
     def fate(self):
         return self._present[-1].fate()
 

@@ -216,17 +216,24 @@ void Group::live(const Open& open, std::function<void(std::exception_ptr)> opene
     work();
     gang_calls_.leave();
     leave();
+    if (own_failure_) give_up(*own_failure_);
   } catch (...) {
     const std::string why = error_text(std::current_exception());
     const CallFailure failure{ErrorKind::kRuntime, "distributed: what connects the ranks has failed: " + why};
     fail_all(failure);
     gang_calls_.abort(failure.text);
     wire_->abort(why);
-    for (const RequestPtr& request : std::exchange(moving_, {})) complete(*request, failure);
+    give_up(failure);
   }
   cycle_ = nullptr;
   transfers_ = nullptr;
   wire_ = nullptr;
+}
+
+// Calls that nobody will carry out any more: those of a process that has failed wait, too.
+void Group::give_up(const CallFailure& failure) {
+  fail_all(failure);
+  for (const RequestPtr& request : std::exchange(moving_, {})) complete(*request, failure);
 }
 
 void Group::work() {

@@ -81,6 +81,7 @@ class Group {
   // --- the thread of the group ---
   void live(const Open& open, std::function<void(std::exception_ptr)> opened);
   void work();
+  void give_up(const CallFailure& failure);
   void take_events();
   bool agree();
   bool waits_for_others() const;

@@ -220,6 +220,28 @@ def test_a_rank_that_dies_ends_the_job(what, status, fate):
         assert all("rank 1 has failed (ValueError: mine)" in line for line in seen) and seen, text_of(job)
 
 
+@pytest.mark.parametrize("options", [["-s", "1"], pytest.param(["--mpi"], marks=needs_mpi)])
+@pytest.mark.parametrize(("way", "status"), [("raise ValueError('mine')", 1), ("sys.exit(7)", 7)])
+@pytest.mark.parametrize("waits", [True, False])
+def test_the_launcher_names_the_rank_that_has_failed_and_not_those_that_were_told(
+    options, way, status, waits
+):
+    code = (
+        "import sys\n"
+        "from headrace import distributed, nd\n"
+        "for step in range(40):\n"
+        f"    if distributed.rank() == 1 and step == 20: {way}\n"
+        "    total = distributed.all_reduce(nd.ones((3000,)))\n"
+        f"    if {waits} or step == 39: total.wait_to_read()\n"
+    )
+    command = [sys.executable, "-m", "headrace.launch", "-n", "3", *options, sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == status, text_of(job)
+    assert job.stderr.splitlines()[-1] == f"headrace.launch: worker 1 ended with status {status}", text_of(
+        job
+    )
+
+
 @needs_mpi
 def test_programs_of_horovod_run_under_plain_mpirun():
     command = ["mpirun", "--oversubscribe", "-n", "2"]
