@@ -318,8 +318,8 @@ class _Missed:
 
 
 def _cause(processes):
-    """The one that failed, if any: rather one that was killed than one that may have ended for want of it, and
-    rather one that was told of nobody than those that were.
+    """The one that failed, if any: rather one that was killed than one that may have ended for want of it,
+    and rather one that was told of nobody than those that were.
     """
     failed = [one for one in processes if one.has_failed()]
     return min(failed, key=lambda one: (not one.was_killed(), one.is_told), default=None)
