@@ -95,6 +95,7 @@ bool WorkerGroup::is_below_limit() const noexcept {
 
 bool WorkerGroup::needs_another_thread() noexcept {
   if (kind_ != Kind::kBlocking || queue_.empty()) return false;
+  if (thread_count_.load(std::memory_order_relaxed) >= kMostTimesLimit * limit_) return false;
   std::lock_guard guard(threads_mutex_);
   int64_t latest = ReadyQueue::kNothing;
   for (const auto& worker : workers_) latest = std::max(latest, worker->running.load(std::memory_order_relaxed));

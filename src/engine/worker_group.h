@@ -62,6 +62,7 @@ class WorkerGroup {
 
  private:
   static constexpr int kMostWasted = 8;
+  static constexpr int kMostTimesLimit = 8;  // as many threads as the limit, where some are needed beyond it
 
   enum Signal : uint32_t { kSleep, kWork, kShareLoops };
 
@@ -75,7 +76,8 @@ class WorkerGroup {
   void wake_or_start(Signal reason) noexcept;
   bool is_below_limit() const noexcept;
   // Of tasks that block, those that the program has stated later wait for other processes perhaps, which wait for what
-  // an earlier one has to do: that one is never left without a thread.
+  // an earlier one has to do: that one is not left without a thread, unless there are very many. Where several threads
+  // push, nobody knows which are earlier.
   bool needs_another_thread() noexcept;
   void start_thread(bool beyond_limit) noexcept;
   void work(Worker& self) noexcept;
