@@ -3,10 +3,12 @@
 import contextlib
 import os
 import pathlib
+import secrets
 import shlex
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -34,6 +36,7 @@ _HANDED_ON = ("DMLC_", "HEADRACE_", "MXNET_", "PS_", "PYTHON", "PATH", "LD_LIBRA
 _SECONDS_TO_REACH = 10  # a machine, where it matters whether it is there
 _UNHEARD = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
 _RANK = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
+_one_shows = threading.Lock()  # lines of several processes, which threads of their own read
 
 
 class Process:
@@ -63,10 +66,13 @@ class Process:
 
     def _show(self):
         for line in self._lines():
-            self.is_told = self.is_told or blames_another(line, self.name)
-            with contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
-                self.show(line)
-                sys.stdout.flush()
+            self._take_line(line)
+
+    def _take_line(self, line):
+        self.is_told = self.is_told or blames_another(line, self.name)
+        with _one_shows, contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
+            self.show(line)
+            sys.stdout.flush()
 
     def _lines(self):
         live = (lambda text: show_live(f"[{self.name}] {text}")) if self.name == SHOWN else None
@@ -134,7 +140,9 @@ class Several(Process):
 
 
 class MpiRun(Several):
-    """mpirun, with the ranks that it starts."""
+    """mpirun, with the ranks that it starts. Those of this machine give their lines to this process: mpirun
+    cuts long ones, and mixes the pieces.
+    """
 
     def __init__(self, count, command, environment):
         mpirun = shutil.which("mpirun")
@@ -148,7 +156,36 @@ class MpiRun(Several):
             start.append("--allow-run-as-root")
         # -I: modules beside the script do not take the places of Python's.
         start += [sys.executable, "-I", _RANK, "worker", "OMPI_COMM_WORLD_RANK", *command]
-        super().__init__("mpirun", start, environment)
+        self._readers = []
+        self._listener = socket.socket(socket.AF_UNIX)
+        address = b"\0headrace" + secrets.token_bytes(8)  # of no file
+        self._listener.bind(address)
+        self._listener.listen(count)
+        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__("mpirun", start, {**environment, "HEADRACE_LINES": address.hex()})
+
+    def _accept(self):
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                rank, _ = self._listener.accept()
+                _, user, _ = struct.unpack(
+                    "3i", rank.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+                )
+                if user == os.getuid():
+                    self._readers.append(threading.Thread(target=self._read, args=(rank,), daemon=True))
+                    self._readers[-1].start()
+
+    def _read(self, rank):
+        with rank.makefile(errors="replace", newline="\n") as lines:
+            for line in lines:
+                self._take_line(line.rstrip("\n"))
+
+    def reap(self):
+        self.process.wait()
+        for reader in self._readers:
+            reader.join(timeout=1)
+        self._listener.close()
+        super().reap()
 
 
 class SlurmStep(Several):

@@ -1,7 +1,9 @@
 """Runs a command as one of several processes that mpirun, srun, ssh or Ray has started, for headrace.launch:
 `python _rank.py ROLE VARIABLE COMMAND`, where the variable holds the number of the process among these.
 
-Each line that it prints is shown with role and number before it, as one piece; how it failed is said, too.
+Each line that it prints is shown with role and number before it, as one piece; how it failed is said, too: to
+the launcher, where that listens on this machine (HEADRACE_LINES), else to who has started this process, which
+may mix the pieces of long lines.
 `python _rank.py become COMMAND` becomes a command that ends with the launcher. A script of its own, which
 imports nothing of the package: every rank runs it.
 """
@@ -11,6 +13,7 @@ import ctypes
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -28,6 +31,8 @@ def main(role, variable, *command):
     number = os.environ[variable]
     name = f"{role} {number}"
     environment = dict(os.environ)
+    launcher = connected(environment.pop("HEADRACE_LINES", None))
+    tell = teller(launcher)
     ends_with_input = environment.pop("HEADRACE_ENDS_WITH_INPUT", None)  # which is that of ssh, or of Ray's
     if environment.get("DMLC_ROLE") == "worker":
         environment["DMLC_WORKER_ID"] = number
@@ -47,11 +52,13 @@ def main(role, variable, *command):
     asked_to_end = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: (asked_to_end.set(), process.terminate()))
     if ends_with_input:
-        threading.Thread(target=end_with_input, args=(process,), daemon=True).start()
+        threading.Thread(target=end_with, args=(process, read_input), daemon=True).start()
+    if launcher:
+        threading.Thread(target=end_with, args=(process, lambda: launcher.recv(4096)), daemon=True).start()
     if role == "worker":
         end_when_stopped(process, name, lambda status, how: tell(f"{TOLD}{status} {how}"))
     is_told = False  # of another's failure
-    for line in lines_of(process.stdout, live_teller(name) if name == SHOWN else None):
+    for line in lines_of(process.stdout, live_teller(name, tell) if name == SHOWN else None):
         tell(f"[{name}] {line}")
         is_told = is_told or blames_another(line, name)
     code = process.wait()
@@ -67,8 +74,8 @@ def main(role, variable, *command):
 
 def blames_another(line, name):
     """Whether a line of the process of that name, such as `worker 0`, says that another one is the cause."""
-    own = name.split()[1] if " " in name else None
-    return any(number != own for number in _BLAME.findall(line))
+    own = re.search(r"\d+", name)
+    return any(own is None or number != own[0] for number in _BLAME.findall(line))
 
 
 def name_of_signal(number):
@@ -103,7 +110,7 @@ def last_state(line):
     return line.rstrip(b"\r").rpartition(b"\r")[2].decode(errors="replace").rstrip()
 
 
-def live_teller(name):
+def live_teller(name, tell):
     told = time.monotonic() - _SECONDS_BETWEEN
 
     def tell_live(text):
@@ -161,9 +168,15 @@ def become(*command):
     os.execvp(command[0], command)
 
 
-def end_with_input(process):
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
+def read_input():
+    return os.read(sys.stdin.fileno(), 4096)
+
+
+def end_with(process, read):
+    """Ends a process when there is nothing more to read of who has it started."""
+    with contextlib.suppress(ConnectionError):
+        while read():
+            pass
     process.terminate()
     try:
         process.wait(timeout=5)
@@ -171,9 +184,31 @@ def end_with_input(process):
         process.kill()
 
 
-def tell(line):
-    with contextlib.suppress(BrokenPipeError):  # nobody reads it; the command goes on until it is ended
-        os.write(sys.stdout.fileno(), f"{line}\n".encode())
+def connected(address):
+    """A socket to the launcher, whose address is given in hexadecimal; None: it is not on this machine."""
+    if not address:
+        return None
+    made = socket.socket(socket.AF_UNIX)
+    try:
+        made.connect(bytes.fromhex(address))
+    except OSError:
+        made.close()
+        return None
+    return made
+
+
+def teller(launcher):
+    """A function that shows a line."""
+
+    def tell(line):
+        piece = f"{line}\n".encode()
+        with contextlib.suppress(ConnectionError):  # nobody reads it; the command goes on until it is ended
+            if launcher:
+                launcher.sendall(piece)
+            else:
+                os.write(sys.stdout.fileno(), piece)
+
+    return tell
 
 
 if __name__ == "__main__":

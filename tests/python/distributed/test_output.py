@@ -87,6 +87,24 @@ def test_a_file_gets_each_line_once(how, tmp_path):
     )
 
 
+LONG = """
+import os
+rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ["DMLC_WORKER_ID"]
+for size in range(4_000, 100_000, 4_000):
+    print(rank * size, flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ways())
+def test_long_lines_of_several_are_whole(how):
+    job = subprocess.run(command_of(how, LONG), capture_output=True, text=True, timeout=SECONDS)
+    shown = sorted(line for line in job.stdout.split("\n") if line.startswith("[worker"))
+    assert shown == [
+        f"[worker {rank}] {rank * size}" for rank in "01" for size in range(4_000, 100_000, 4_000)
+    ]
+    assert job.returncode == 0 and job.stderr == ""
+
+
 @pytest.mark.parametrize("how", ways())
 def test_a_terminal_shows_how_far_worker_0_is(how, tmp_path):
     ours, theirs = pty.openpty()
