@@ -166,7 +166,9 @@ void RemoteStore::push_rows(const Part& part) {
         "kvstore push: key {}: a dense sum of row_sparse arrays", to_string(part.key()));
   check(remote.shards.size() == 1, ErrorKind::kRuntime,
         "kvstore push: key {}: a row_sparse array was pushed for a dense one of {} elements, which lies on {} servers; "
-        "init the key with a row_sparse array",
+        "init the key with a row_sparse array, or set MXNET_KVSTORE_BIGARRAY_BOUND above that on all workers, so that "
+        "one "
+        "server holds it",
         to_string(part.key()), sum.size(), remote.shards.size());
   Request request = push_request(part, remote);
   const size_t server = remote.shards[0].owner;
