@@ -37,10 +37,10 @@ HWY_INLINE void sum(const T* HWY_RESTRICT values, const int64_t* HWY_RESTRICT pl
     hn::StoreU(e, d, to + j + 3 * lanes);
   }
   for_vectors<T>(width - j, [&](auto tag, size_t at) HWY_ATTR {
-    const T* const column = rows + j + at;
+    const int64_t column = j + static_cast<int64_t>(at);
     auto total = hn::Zero(tag);
     for (int64_t i = 0; i < count; ++i)
-      total = hn::MulAdd(hn::Set(tag, values[i]), hn::LoadU(tag, column + places[i] * width), total);
+      total = hn::MulAdd(hn::Set(tag, values[i]), hn::LoadU(tag, rows + places[i] * width + column), total);
     hn::StoreU(total, tag, to + j + at);
   });
 }

@@ -13,6 +13,7 @@
 namespace headrace {
 namespace {
 
+using Floats = std::vector<float>;
 using testing::DoubleNear;
 using testing::Pointwise;
 
@@ -119,6 +120,17 @@ TEST(SparseDot, DenseTimesCsr) {
         expect_near(call("dot", {factor, matrix.array(dtype)}, {{"forward_stype", std::string(wanted)}}), expected,
                     dtype);
     }
+}
+
+TEST(SparseDot, NothingTimesNothingIsZero) {
+  const NDArray none = NDArray::empty({0}, DType::kFloat32), places = NDArray::empty({0}, DType::kInt64);
+  const std::vector<int64_t> begins{0, 0, 0};
+  const NDArray x = sparse::csr(none, places, NDArray::from(std::span(begins), {3}), {2, 0});
+  EXPECT_THAT(call("dot", {x, NDArray::empty({0, 5})}).to_vector<float>(), testing::ElementsAreArray(Floats(10)));
+  const NDArray y =
+      call("dot", {x, NDArray::empty({2, 0})}, {{"transpose_a", true}, {"forward_stype", std::string("default")}});
+  EXPECT_EQ(y.size(), 0);
+  EXPECT_EQ(call("dot", {NDArray::empty({3, 2}), x}, {{"forward_stype", std::string("default")}}).size(), 0);
 }
 
 // More columns than are stored: the numbers that occur are sorted, not marked.
