@@ -68,18 +68,25 @@ void expect_near(const NDArray& result, const std::vector<double>& expected, DTy
 // What is stored, as the dtype has it.
 double as(DType dtype, double value) { return dtype == DType::kInt32 ? std::trunc(value) : value; }
 
+// The matrix, or what it is transposed, times a factor of so many columns.
+std::vector<double> products_of(const Matrix& matrix, DType dtype, const NDArray& factor, bool transposed) {
+  const int64_t width = factor.shape()[1];
+  const std::vector<double> f = doubles_of(factor);
+  std::vector<double> products(static_cast<size_t>((transposed ? kColumns : kRows) * width));
+  matrix.each([&](int64_t r, int64_t c, double value) {
+    const int64_t to = transposed ? c : r, from = transposed ? r : c;
+    for (int64_t j = 0; j < width; ++j)
+      products[static_cast<size_t>(to * width + j)] += as(dtype, value) * f[static_cast<size_t>(from * width + j)];
+  });
+  return products;
+}
+
 TEST(SparseDot, CsrTimesDense) {
   const Matrix matrix;
   for (const DType dtype : kDTypes)
     for (const int64_t width : kWidths) {
       const NDArray factor = cast_to(varied({kColumns, width}, DType::kFloat64, 3), dtype);
-      const std::vector<double> f = doubles_of(factor);
-      std::vector<double> expected(static_cast<size_t>(kRows * width));
-      matrix.each([&](int64_t r, int64_t c, double value) {
-        for (int64_t j = 0; j < width; ++j)
-          expected[static_cast<size_t>(r * width + j)] += as(dtype, value) * f[static_cast<size_t>(c * width + j)];
-      });
-      expect_near(call("dot", {matrix.array(dtype), factor}), expected, dtype);
+      expect_near(call("dot", {matrix.array(dtype), factor}), products_of(matrix, dtype, factor, false), dtype);
     }
 }
 
@@ -88,12 +95,7 @@ TEST(SparseDot, TransposedCsrTimesDense) {
   for (const DType dtype : kDTypes)
     for (const int64_t width : kWidths) {
       const NDArray factor = cast_to(varied({kRows, width}, DType::kFloat64, 4), dtype);
-      const std::vector<double> f = doubles_of(factor);
-      std::vector<double> expected(static_cast<size_t>(kColumns * width));
-      matrix.each([&](int64_t r, int64_t c, double value) {
-        for (int64_t j = 0; j < width; ++j)
-          expected[static_cast<size_t>(c * width + j)] += as(dtype, value) * f[static_cast<size_t>(r * width + j)];
-      });
+      const std::vector<double> expected = products_of(matrix, dtype, factor, true);
       for (const char* wanted : {"default", "row_sparse"}) {
         const NDArray result =
             call("dot", {matrix.array(dtype), factor}, {{"transpose_a", true}, {"forward_stype", std::string(wanted)}});
