@@ -24,7 +24,7 @@ from .commands import (
     WORKER_STATES,
 )
 from .kvstore import KVStore
-from .states import cut_states, joined_states
+from .states import check_inited, cut_states, joined_states
 
 __all__ = ["SavingStore", "kind_of"]
 
@@ -77,11 +77,7 @@ class SavingStore(KVStore):
         self._need_optimizer("load")
         states, optimizer = self._read_states(fname)
         layouts = self._layouts()
-        if unknown := sorted(set(states) - set(layouts), key=str):
-            raise MXNetError(
-                f"kvstore load_optimizer_states: key {unknown[0]!r} of {fname!r} has not been inited; init "
-                "all keys first"
-            )
+        check_inited(states, layouts, fname)
         self._send_states(states, optimizer)
 
     def _states(self, with_optimizer):

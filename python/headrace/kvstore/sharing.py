@@ -2,10 +2,9 @@
 
 from .._arrays import NDArray
 from .._file import open_file, replaced_file
-from ..base import MXNetError
 from ..optimizer.state_io import dump_states, load_states
 from .kvstore import KVStore, keyed
-from .states import share_of
+from .states import check_inited, share_of
 
 __all__ = ["SharingKVStore"]
 
@@ -55,11 +54,7 @@ class SharingKVStore(KVStore):
         updater = self._optimizer_updater("load")
         with open_file(fname) as file:
             states, optimizer = load_states(file.read())
-        if unknown := sorted(set(states) - set(self._shapes), key=str):
-            raise MXNetError(
-                f"kvstore load_optimizer_states: key {unknown[0]!r} of {fname!r} has not been inited; init "
-                "all keys first"
-            )
+        check_inited(states, self._shapes, fname)
         if optimizer is not None and not type(optimizer).is_elementwise:
             self._store.keep_whole()
         for index, layout in self._layouts().items():

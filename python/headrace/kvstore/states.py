@@ -5,10 +5,20 @@ A layout is the shape of an array with [(owner, begin, end), ...], which element
 """
 
 from .._arrays import NDArray
+from ..base import MXNetError
 from ..ndarray import concat
 from ..optimizer.state_io import dump_states, load_states
 
-__all__ = ["cut_states", "joined_states", "set_states", "share_of"]
+__all__ = ["check_inited", "cut_states", "joined_states", "set_states", "share_of"]
+
+
+def check_inited(states, keys, fname):
+    """MXNetError: states from the file `fname` belong to something else than one of the `keys` of a store."""
+    if unknown := sorted(set(states) - set(keys), key=str):
+        raise MXNetError(
+            f"kvstore load_optimizer_states: key {unknown[0]!r} of {fname!r} has not been inited; init "
+            "all keys first"
+        )
 
 
 def set_states(updater, data):
