@@ -68,6 +68,8 @@ class Communicator {
   // What the collective calls that follow are about: those about different things may be made in another order on each
   // rank, where the library between the ranks can tell them apart.
   virtual void set_topic(const std::string& /*topic*/) {}
+  // KVStore::agree_in(), about the topic.
+  virtual void agree_in(const std::string& /*what*/) {}
   // Waits until all ranks have come here.
   virtual void barrier() = 0;
   // KVStore::others_go_on().

@@ -136,6 +136,10 @@ class KVStore {
   // Each flag becomes the greatest of those of all ranks: which keys somebody pushes, for example. Collective; waits.
   // Synchronous stores with servers set all, as their rounds need every worker's push; asynchronous ones set nothing.
   virtual void agree(std::span<uint8_t> /*flags*/) {}
+  // States what all ranks do alike at this point, such as an update with some factor, and waits for nobody. Where they
+  // do not, later calls raise, on all ranks, what each has stated. Of stores without servers, where each rank updates;
+  // others do nothing.
+  virtual void agree_in(const std::string& /*what*/) {}
 
   // Whether each rank updates a share of every large array, and gets those of others: its updater is given that share
   // of what was reduced and of what is stored, in one dimension.

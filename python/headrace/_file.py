@@ -21,7 +21,8 @@ def open_file(path, mode="rb", **options):
 @contextlib.contextmanager
 def replaced_file(path):
     """A binary file that takes the place of `path` in one step when the block ends without an error, and is
-    gone else: processes may write one file at a time. OSError: it cannot be written.
+    gone else: processes and threads may write one file at a time. Its folder is there. OSError: it cannot be
+    written, or what the block raises.
     """
     path = os.fsdecode(path)
     part = f"{path}.{secrets.token_hex(4)}.part"
@@ -30,7 +31,8 @@ def replaced_file(path):
             yield file
         os.replace(part, path)
     except OSError as error:
-        error.filename, error.filename2 = path, None
+        if error.filename == part:  # which nobody knows
+            error.filename, error.filename2 = path, None
         raise
     finally:
         with contextlib.suppress(FileNotFoundError):

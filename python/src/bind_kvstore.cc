@@ -160,6 +160,7 @@ void bind_kvstore(nb::module_& parent) {
   c.def("barrier", [](const Store& s) { outside_python([&] { s->barrier(); }); });
   c.def("others_go_on",
         [](const Store& s, const Key& key) { return outside_python([&] { return s->others_go_on(key); }); });
+  c.def("agree_in", [](const Store& s, const std::string& what) { translated([&] { s->agree_in(what); }); });
   c.def("agree", [](const Store& s, const std::vector<bool>& flags) {
     std::vector<uint8_t> all(flags.begin(), flags.end());
     outside_python([&] { s->agree(all); });

@@ -99,7 +99,8 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
   stream.is_changed = true;
   if (what == What::kAnnounced) {
     has_joined_[static_cast<size_t>(rank)] = false;  // for the time being
-    return static_cast<void>(calls.push_back({call}));
+    calls.push_back({call});
+    return break_if_mismatched(stream, rank);
   }
   check(place >= stream.decided && place - stream.decided < calls.size(), ErrorKind::kRuntime,
         "distributed: rank {} is ready for a call that it has not made", rank);
@@ -138,15 +139,15 @@ void Agreement::break_down(std::string text) {
   if (!broken_) broken_ = CallFailure{ErrorKind::kRuntime, "distributed: " + std::move(text)};
 }
 
-// The calls of a name that ranks have made, and that nobody has had an answer to, are the same everywhere.
-void Agreement::break_if_mismatched(Stream& stream) {
-  int first = -1;
-  for (int rank = 0; rank < size_; ++rank) {
-    if (stream.calls[static_cast<size_t>(rank)].empty()) continue;
-    if (first < 0) first = rank;
-    if (text_of(stream, first) == text_of(stream, rank)) continue;
-    return break_down(fmt::format("rank {} calls {}, but rank {} calls {}; all ranks must make the same calls", first,
-                                  text_of(stream, first), rank, text_of(stream, rank)));
+// Calls of one name are the same on all ranks that have made them, of which the last one of `rank` is new.
+void Agreement::break_if_mismatched(const Stream& stream, int rank) {
+  const size_t place = stream.calls[static_cast<size_t>(rank)].size() - 1;
+  const auto text_of_rank = [&](int one) { return stream.calls[static_cast<size_t>(one)][place].text; };
+  for (int other = 0; other < size_; ++other) {
+    if (stream.calls[static_cast<size_t>(other)].size() <= place || text_of_rank(other) == text_of_rank(rank)) continue;
+    const auto [lower, upper] = std::minmax(rank, other);
+    return break_down(fmt::format("rank {} calls {}, but rank {} calls {}; all ranks must make the same calls", lower,
+                                  texts_[text_of_rank(lower)], upper, texts_[text_of_rank(upper)]));
   }
 }
 
@@ -203,9 +204,7 @@ void Agreement::send_to_host(Stream& stream, std::vector<Decision>& decisions) {
 
 void Agreement::decide_stream(Stream& stream, std::vector<Decision>& decisions) {
   const auto is_ready = [](const std::deque<Call>& calls) { return !calls.empty() && calls.front().ready; };
-  for (;;) {
-    break_if_mismatched(stream);
-    if (broken_ || !std::ranges::all_of(stream.calls, is_ready)) break;
+  while (std::ranges::all_of(stream.calls, is_ready)) {
     const std::optional<Decision::Way> way = way_of(stream);
     if (!way) break;
     if (*way == Decision::Way::kToHost) {
@@ -215,7 +214,7 @@ void Agreement::decide_stream(Stream& stream, std::vector<Decision>& decisions) 
     decisions.push_back(take(stream));
     decisions.back().way = *way;
   }
-  if (!broken_) break_if_somebody_has_ended(stream);
+  break_if_somebody_has_ended(stream);
 }
 
 std::vector<Decision> Agreement::decide() {

@@ -114,7 +114,7 @@ class Agreement {
   void decide_stream(Stream& stream, std::vector<Decision>& decisions);
   Decision take(Stream& stream);
   void break_down(std::string text);
-  void break_if_mismatched(Stream& stream);
+  void break_if_mismatched(const Stream& stream, int rank);
   void break_if_somebody_has_ended(Stream& stream);
   void conclude_join();
   std::string text_of(const Stream& stream, int rank) const;

@@ -155,6 +155,8 @@ void Group::run(const std::string& name, std::string call, Work work) {
   wait(*request);
 }
 
+void Group::state(const std::string& name, std::string call) { ready(announce(name, std::move(call)), {}, 0); }
+
 bool Group::others_go_on() {
   check(getpid() == process_, ErrorKind::kRuntime,
         "distributed: join was called in a process that a rank has forked; only the rank itself takes part");

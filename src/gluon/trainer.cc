@@ -283,6 +283,7 @@ void Trainer::Impl::allreduce(bool written_by_hand) {
 }
 
 void Trainer::Impl::update() {
+  if (store_) store_->agree_in(fmt::format("Trainer.step(batch_size) with gradients times {:.9g}", rescale_));
   for (size_t k = 0; !updates_on_store_ && k < devices_.size(); ++k) {
     std::vector<UpdateCall> calls;
     for (size_t i = 0; i < slots_.size(); ++i) {

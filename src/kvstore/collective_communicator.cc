@@ -37,6 +37,7 @@ class CollectiveCommunicator final : public HierarchicalCommunicator, public Upd
 
   int rank() const noexcept override { return group_.rank(); }
   int size() const noexcept override { return group_.size(); }
+  void agree_in(const std::string& what) override { group_.state(topic_, what); }
   void barrier() override { collective::barrier(group_); }
   bool others_go_on() override { return group_.others_go_on(); }
   void set_topic(const std::string& topic) override { topic_ = fmt::format("{} (store {})", topic, number_); }

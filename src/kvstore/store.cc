@@ -186,6 +186,12 @@ void Store::agree_on(const std::string& topic, std::span<uint8_t> flags) {
   greatest.copy_to_host(flags.data());
 }
 
+void Store::agree_in(const std::string& what) {
+  if (num_workers() == 1) return;
+  communicator_->set_topic("agree in");
+  communicator_->agree_in(what);
+}
+
 std::vector<Share> Store::shares_of(const Entry& entry) const {
   if (!shares_updates() || !entry.may_be_shared) return {};
   return communicator_->sharing()->shares(entry.stored);

@@ -40,6 +40,7 @@ class Store final : public KVStore {
   void barrier() override { communicator_->barrier(); }
   bool others_go_on(const Key&) override { return communicator_->others_go_on(); }
   void agree(std::span<uint8_t> flags) override;
+  void agree_in(const std::string& what) override;
   bool shares_updates() const noexcept override { return communicator_->sharing() && !keeps_whole_; }
   std::vector<Share> shares(const Key& key) override;
   NDArray gather_shares(const Key& key, const NDArray& share) override;

@@ -136,6 +136,19 @@ TEST(CollectiveStore, AgreesOnFlags) {
   });
 }
 
+TEST(CollectiveStore, WhatIsStatedHasToBeTheSameOnAllRanks) {
+  on_stores(kStoreRanks, [](KVStore& store) {
+    store.agree_in("a step");
+    store.agree_in("another step");
+    store.barrier();
+    const auto go_on = [&] {
+      store.agree_in(store.rank() == 1 ? "a short step" : "a long step");
+      store.barrier();
+    };
+    EXPECT_THAT(go_on, ThrowsMessage<Error>(HasSubstr("rank 0 calls a long step, but rank 1 calls a short step")));
+  });
+}
+
 TEST(CollectiveStore, AnotherShapeIsAnErrorOnAllRanks) {
   on_stores(kStoreRanks, [](KVStore& store) {
     const auto init = [&] {

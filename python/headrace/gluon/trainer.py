@@ -327,6 +327,9 @@ class Trainer:
         exchange.run()
 
     def _update(self, fresh):
+        if self._distributed:
+            scale = self._optimizer.rescale_grad
+            self._store._agree_in(f"Trainer.step(batch_size) with gradients times {scale:.9g}")
         if not self._update_on_kvstore:
             if self._amp_loss_scaler is not None and self._overflowed():
                 return

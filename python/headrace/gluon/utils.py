@@ -6,6 +6,7 @@ import warnings
 
 from .. import _arrays as array_tools
 from .. import ndarray as nd
+from .._file import replaced_file
 from ..base import ArrayIndexError, ArrayValueError
 from ..context import cpu
 
@@ -244,20 +245,13 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
 
 
 def _fetch(url, target, sha1_hash, verify_ssl):
-    """One attempt: into a temporary file, which replaces `target` when it is complete and has the right
-    SHA-1.
-    """
-    part = f"{target}.{os.getpid()}.part"
-    try:
-        with open(part, "wb") as file:
-            for piece in _pieces(url, verify_ssl):
-                file.write(piece)
-        if sha1_hash and not check_sha1(part, sha1_hash):
+    """One attempt; `target` is replaced when all has come and has the right SHA-1."""
+    with replaced_file(target) as file:
+        for piece in _pieces(url, verify_ssl):
+            file.write(piece)
+        file.flush()
+        if sha1_hash and not check_sha1(file.name, sha1_hash):
             raise OSError(f"its SHA-1 is not {sha1_hash}")
-        replace_file(part, target)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
 
 
 def _pieces(url, verify_ssl):

@@ -123,6 +123,11 @@ class KVStoreBase:
         """For each of the bools `flags` whether some rank may have True. Waits for other ranks."""
         return flags
 
+    def _agree_in(self, what):
+        """States what all ranks do next, a text; waits for nobody. Where they do not, what follows is an error
+        that says what each has stated. Nothing in stores whose workers follow one of them.
+        """
+
     def _lacks(self, member):
         return f"kvstore {self.__class__.__name__} has no {member}; a subclass of KVStoreBase defines it"
 

@@ -382,6 +382,9 @@ class KVStore(KVStoreBase):
     def _agree(self, flags):
         return self._store.agree(flags)
 
+    def _agree_in(self, what):
+        self._store.agree_in(what)
+
     def _send_command_to_servers(self, head, body):
         """Nothing: the store has no servers. `head` is a number, `body` a text."""
 

@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
+#include "op/formula/transfer.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "op/simd/array.h"
 
 namespace headrace {
 namespace {
@@ -81,7 +81,7 @@ std::vector<char> pixel_outside(const BorderAttrs& a, DType dtype, int64_t chann
   std::vector<double> values(static_cast<size_t>(channels), a.values.empty() ? a.value : 0.0);
   std::copy_n(a.values.begin(), std::min(values.size(), a.values.size()), values.begin());
   std::vector<char> pixel(values.size() * item_size(dtype));
-  simd::convert(values.data(), DType::kFloat64, pixel.data(), dtype, is_floating(dtype) ? channels : 0);
+  if (is_floating(dtype)) store_function(ComputeType::kFloat64, dtype)(values.data(), pixel.data(), 1, channels);
   dispatch(dtype, [&]<class T>() {
     if constexpr (std::is_integral_v<T>)
       for (size_t k = 0; k < values.size(); ++k) {

@@ -8,10 +8,10 @@
 #include <limits>
 
 #include "base/dtype_dispatch.h"
+#include "op/formula/transfer.h"
 #include "op/gradient.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "op/simd/array.h"
 #include "ops/image/colors.h"
 #include "ops/image/image_shape.h"
 #include "ops/random/sampling.h"
@@ -28,7 +28,7 @@ class Images {
     const Tensor& from = c.input(0);
     const bool in_place = to_.dtype == DType::kFloat32;
     values_ = {in_place ? to_.as<float>() : c.workspace<float>(from.size), static_cast<size_t>(from.size)};
-    simd::convert(from.data, from.dtype, values_.data(), DType::kFloat32, from.size);
+    load_function(from.dtype, ComputeType::kFloat32)(values_.data(), from.data, 1, from.size);
     const Shape& shape = from.shape;
     const size_t ndim = shape.size();
     channels_ = static_cast<size_t>(shape[ndim - 1]);
@@ -42,7 +42,8 @@ class Images {
   }
 
   void store() const {
-    if (to_.dtype != DType::kFloat32) simd::convert(values_.data(), DType::kFloat32, to_.data, to_.dtype, to_.size);
+    if (to_.dtype != DType::kFloat32)
+      store_function(ComputeType::kFloat32, to_.dtype)(values_.data(), to_.data, 1, to_.size);
   }
 
  private:

@@ -1,9 +1,9 @@
 // imresize, image.resize.
 #include "base/check.h"
+#include "op/formula/transfer.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "op/simd/array.h"
 #include "ops/image/scale.h"
 
 namespace headrace {
@@ -62,9 +62,9 @@ void run_scale(KernelContext& c, const ScaleAttrs& a) {
   if (from.dtype != DType::kFloat64) return scale_images(from.data, to.data, from.dtype, count, image, interpolation);
   float* values = c.workspace<float>(from.size);
   float* scaled = c.workspace<float>(to.size);
-  simd::convert(from.data, from.dtype, values, DType::kFloat32, from.size);
+  load_function(from.dtype, ComputeType::kFloat32)(values, from.data, 1, from.size);
   scale_images(values, scaled, DType::kFloat32, count, image, interpolation);
-  simd::convert(scaled, DType::kFloat32, to.data, to.dtype, to.size);
+  store_function(ComputeType::kFloat32, to.dtype)(scaled, to.data, 1, to.size);
 }
 
 OpDef imresize() {

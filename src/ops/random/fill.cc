@@ -1,7 +1,7 @@
 #include "ops/random/fill.h"
 
+#include "op/formula/transfer.h"
 #include "op/kernel.h"
-#include "op/simd/array.h"
 #include "ops/random/mersenne_fill.h"
 #include "ops/random/philox_fill.h"
 #include "ops/random/sampling.h"
@@ -95,7 +95,7 @@ void draw_in(KernelContext& c, const Variates& v, DType dtype, const Tensor& out
     fill_uniform(c, v.streams, values, out.size, offset, factor);
   else
     fill_normal(c, v.streams, values, out.size, offset, factor);
-  if (!in_place) simd::convert(values, dtype, out.data, out.dtype, out.size);
+  if (!in_place) store_function(compute_type_of(dtype), out.dtype)(values, out.data, 1, out.size);
 }
 
 void draw_on_host(KernelContext& c, const Variates& variates, const Tensor& out) {

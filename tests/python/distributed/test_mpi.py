@@ -158,6 +158,31 @@ def test_another_optimizer_on_a_rank_is_an_error_of_all():
 
 
 @needs_mpi
+@pytest.mark.parametrize("update_on_kvstore", [True, False])
+def test_another_batch_size_on_a_rank_is_an_error_of_all(update_on_kvstore):
+    code = (
+        "from headrace import autograd, distributed, gluon, nd\n"
+        "net = gluon.nn.Dense(1, in_units=1)\n"
+        "net.initialize()\n"
+        "trainer = gluon.Trainer(net.collect_params(), 'sgd', kvstore='mpi', "
+        f"update_on_kvstore={update_on_kvstore})\n"
+        "try:\n"
+        "    for batch_size in [1, 2, 4 + 4 * distributed.rank(), 1]:\n"
+        "        with autograd.record(): loss = net(nd.ones((1, 1)))\n"
+        "        loss.backward()\n"
+        "        trainer.step(batch_size)\n"
+        "    distributed.barrier()\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, text_of(job)
+    calls = [f"calls Trainer.step(batch_size) with gradients times {scale}" for scale in (0.25, 0.125)]
+    told = f"MXNetError distributed: rank 0 {calls[0]}, but rank 1 {calls[1]}; all ranks must make the same calls"
+    assert sorted(line for line in lines_of(job) if "MXNetError" in line) == of_workers(told, 2)
+
+
+@needs_mpi
 @pytest.mark.parametrize("machines", ["0,0,0", "0,0,1"])
 def test_ranks_that_share_updates_have_the_bits_of_those_that_do_not(tmp_path, machines):
     job = launch("on_machines", machines, "shared_updates", str(tmp_path))

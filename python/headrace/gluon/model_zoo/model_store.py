@@ -4,7 +4,8 @@ import os
 import zipfile
 from pathlib import Path
 
-from ..utils import _get_repo_file_url, check_sha1, download, replace_file
+from ..._file import replaced_file
+from ..utils import _get_repo_file_url, check_sha1, download
 
 __all__ = ["DEFAULT_ROOT", "get_model_file", "load_pretrained", "purge", "short_hash"]
 
@@ -81,16 +82,17 @@ def _fetch(name, folder):
             f"pretrained network '{name}': {error} Or put a file written by save_parameters at "
             f"'{folder / name}.params', or pass the folder it is in as root."
         ) from error
-    target, part = folder / f"{file}.params", folder / f"{file}.{os.getpid()}.part"
+    target = folder / f"{file}.params"
     try:
-        with zipfile.ZipFile(archive) as content:
-            part.write_bytes(content.read(f"{file}.params"))
-        if not check_sha1(part, _model_sha1[name]):
-            raise OSError(f"pretrained network '{name}': the SHA-1 of the file that was fetched is another")
-        replace_file(part, target)
+        with zipfile.ZipFile(archive) as content, replaced_file(target) as weights:
+            weights.write(content.read(f"{file}.params"))
+            weights.flush()
+            if not check_sha1(weights.name, _model_sha1[name]):
+                raise OSError(
+                    f"pretrained network '{name}': the SHA-1 of the file that was fetched is another"
+                )
     finally:
         os.remove(archive)
-        part.unlink(missing_ok=True)
     return str(target)
 
 
