@@ -51,9 +51,7 @@ class Trainer:
     <NDArray 1x1 @cpu(0)>
     """
 
-    _amp_loss_scaler = (
-        None  # what amp.init_trainer sets: its has_overflow(params) tells which steps to leave out
-    )
+    _amp_loss_scaler = None  # of amp.init_trainer: its has_overflow(params) tells which steps to leave out
 
     def __init__(
         self,

@@ -6,11 +6,11 @@
 #include "base/check.h"
 #include "op/formula/iteration.h"
 #include "op/formula/machine.h"
+#include "op/simd/memory.h"
 
 namespace headrace {
 namespace {
 
-constexpr int64_t kStreamBytes = int64_t{8} << 20;  // outputs this large would only push everything else out of cache
 constexpr int64_t kSmallCount = 4096;
 constexpr int kSmallSlots = 64, kSmallScalars = 32;
 constexpr size_t kSmallBytes = 16 * 1024;
@@ -69,7 +69,7 @@ void run(const Program& program, const Shape& space, std::span<const Operand> in
   if (count <= kSmallCount && run_small(program, space, count, inputs, outputs, parameters)) return;
   const Iteration iteration = simplify(space, inputs, outputs, &outputs[0]);
   const Scalars scalars = compute_scalars(program, parameters);
-  const bool stream = count * static_cast<int64_t>(item_size(program.compute_type())) >= kStreamBytes;
+  const bool stream = count * static_cast<int64_t>(item_size(program.compute_type())) >= simd::kStreamBytes;
   const auto body = [&](int64_t begin, int64_t end) {
     Machine(program, iteration, inputs, outputs, scalars, stream, end - begin).run_range(begin, end);
   };

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace headrace::simd {
+
+// Results this large would only push everything else out of the caches.
+inline constexpr int64_t kStreamBytes = int64_t{8} << 20;
 
 // Copies past the caches, for large results that are not read again soon. The ranges do not overlap. Other threads may
 // read the result only after stream_fence has been called in this thread.

@@ -76,6 +76,17 @@ HWY_INLINE hn::Vec<DA> load_as(DA d, const T* x) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, DA>(), x));
 }
 
+template <Combine how, class D>
+HWY_INLINE hn::TFromD<D> fold_lanes(D d, hn::Vec<D> v) {
+  using A = hn::TFromD<D>;
+  if constexpr (how == Combine::kSum) return hn::GetLane(hn::SumOfLanes(d, v));
+  alignas(64) A lanes[hn::MaxLanes(d)];
+  hn::Store(v, d, lanes);
+  A result = lanes[0];
+  for (size_t k = 1; k < hn::Lanes(d); ++k) result = combine<how>(result, lanes[k]);
+  return result;
+}
+
 // Lanes side by side in registers, folded pairwise.
 template <Combine how, class T>
 HWY_INLINE Accumulator<how, T> combine_block(const T* x, size_t n) {
@@ -91,10 +102,8 @@ HWY_INLINE Accumulator<how, T> combine_block(const T* x, size_t n) {
     v3 = combine_vectors<how>(d, v3, load_as(d, x + i + 3 * width));
   }
   for (; i + width <= n; i += width) v0 = combine_vectors<how>(d, v0, load_as(d, x + i));
-  alignas(64) A lanes[hn::MaxLanes(d)];
-  hn::Store(combine_vectors<how>(d, combine_vectors<how>(d, v0, v1), combine_vectors<how>(d, v2, v3)), d, lanes);
-  A result = identity<how, A>();
-  for (size_t k = 0; k < width; ++k) result = combine<how>(result, lanes[k]);
+  A result =
+      fold_lanes<how>(d, combine_vectors<how>(d, combine_vectors<how>(d, v0, v1), combine_vectors<how>(d, v2, v3)));
   for (; i < n; ++i) result = combine<how>(result, static_cast<A>(x[i]));
   return result;
 }
