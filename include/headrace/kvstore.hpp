@@ -137,8 +137,8 @@ class KVStore {
   // Synchronous stores with servers set all, as their rounds need every worker's push; asynchronous ones set nothing.
   virtual void agree(std::span<uint8_t> /*flags*/) {}
   // States what all ranks do alike at this point, such as an update with some factor, and waits for nobody. Where they
-  // do not, later calls raise, on all ranks, what each has stated. Of stores without servers, where each rank updates;
-  // others do nothing.
+  // do not, calls that are not over and later ones raise, on all ranks, what each has stated. Of stores without
+  // servers, where each rank updates; others do nothing.
   virtual void agree_in(const std::string& /*what*/) {}
 
   // Whether each rank updates a share of every large array, and gets those of others: its updater is given that share

@@ -27,13 +27,16 @@ def replaced_file(path):
     path = os.fsdecode(path)
     part = f"{path}.{secrets.token_hex(4)}.part"
     try:
-        with open(part, "xb") as file:
-            yield file
-        os.replace(part, path)
+        file = open(part, "xb")
+        try:
+            with file:
+                yield file
+            os.replace(part, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
     except OSError as error:
         if error.filename == part:  # which nobody knows
-            error.filename, error.filename2 = path, None
+            error.filename = path
+            del error.filename2
         raise
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(part)

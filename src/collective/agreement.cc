@@ -36,7 +36,10 @@ std::vector<std::byte> Agreement::block_of(std::span<const Event> events) const 
   for (const Event& event : events) {
     writer.put(event.what);
     put(event.name);
-    put(event.call);
+    if (event.what == What::kStated)
+      writer.put_text(event.call);
+    else
+      put(event.call);
     writer.put(event.place);
     writer.put(event.urgency);
     writer.put(static_cast<uint8_t>(event.by_gang));
@@ -70,7 +73,12 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
     check(number < texts_.size(), ErrorKind::kRuntime, "distributed: rank {} told of a call that nobody knows", rank);
     return number;
   };
-  const uint32_t name = text(), call = text();
+  const uint32_t name = text();
+  Call told;
+  if (what == What::kStated)
+    told.stated = reader.text();
+  else
+    told.text = text();
   const auto place = reader.number<uint64_t>();
   const auto urgency = reader.number<int>();
   const bool by_gang = reader.number<uint8_t>() != 0;
@@ -85,7 +93,7 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
     return;
   }
   if (what == What::kOffered || what == What::kConnected || what == What::kBroken)
-    return hear_of_gang(rank, {.what = what, .name = texts_[name], .call = texts_[call], .failure = failure});
+    return hear_of_gang(rank, {.what = what, .name = texts_[name], .call = texts_[told.text], .failure = failure});
   if (what == What::kStalled) {
     is_stalled_ = true;
     return;
@@ -97,9 +105,9 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
   Stream& stream = stream_of(name);
   std::deque<Call>& calls = stream.calls[static_cast<size_t>(rank)];
   stream.is_changed = true;
-  if (what == What::kAnnounced) {
+  if (what == What::kAnnounced || what == What::kStated) {
     has_joined_[static_cast<size_t>(rank)] = false;  // for the time being
-    calls.push_back({call});
+    calls.push_back(std::move(told));
     return break_if_mismatched(stream, rank);
   }
   check(place >= stream.decided && place - stream.decided < calls.size(), ErrorKind::kRuntime,
@@ -131,8 +139,8 @@ void Agreement::hear_of_gang(int rank, const Event& event) {
 
 // --- conclusions -----------------------------------------------------------------------------------------------------
 
-std::string Agreement::text_of(const Stream& stream, int rank) const {
-  return texts_[stream.calls[static_cast<size_t>(rank)].front().text];
+const std::string& Agreement::text_of(const Stream& stream, int rank) const {
+  return text_of(stream.calls[static_cast<size_t>(rank)].front());
 }
 
 void Agreement::break_down(std::string text) {
@@ -142,12 +150,14 @@ void Agreement::break_down(std::string text) {
 // Calls of one name are the same on all ranks that have made them, of which the last one of `rank` is new.
 void Agreement::break_if_mismatched(const Stream& stream, int rank) {
   const size_t place = stream.calls[static_cast<size_t>(rank)].size() - 1;
-  const auto text_of_rank = [&](int one) { return stream.calls[static_cast<size_t>(one)][place].text; };
+  const auto call_of = [&](int one) -> const Call& { return stream.calls[static_cast<size_t>(one)][place]; };
+  const Call& made = call_of(rank);
   for (int other = 0; other < size_; ++other) {
-    if (stream.calls[static_cast<size_t>(other)].size() <= place || text_of_rank(other) == text_of_rank(rank)) continue;
+    if (stream.calls[static_cast<size_t>(other)].size() <= place) continue;
+    if (call_of(other).text == made.text && call_of(other).stated == made.stated) continue;
     const auto [lower, upper] = std::minmax(rank, other);
     return break_down(fmt::format("rank {} calls {}, but rank {} calls {}; all ranks must make the same calls", lower,
-                                  texts_[text_of_rank(lower)], upper, texts_[text_of_rank(upper)]));
+                                  text_of(call_of(lower)), upper, text_of(call_of(upper))));
   }
 }
 
@@ -197,8 +207,7 @@ void Agreement::send_to_host(Stream& stream, std::vector<Decision>& decisions) {
     Call& call = stream.calls[static_cast<size_t>(rank)].front();
     if (!std::exchange(call.by_gang, false)) continue;
     call.ready = false;
-    if (rank == rank_)
-      decisions.push_back({.name = stream.name, .call = texts_[call.text], .way = Decision::Way::kToHost});
+    if (rank == rank_) decisions.push_back({.name = stream.name, .call = text_of(call), .way = Decision::Way::kToHost});
   }
 }
 

@@ -30,6 +30,7 @@ struct CallFailure {
 struct Event {
   enum class What : uint8_t {
     kAnnounced,  // a call was made
+    kStated,     // one that moves nothing, whose text is told once: it gets no number
     kReady,      // one has its values; with a failure: they could not be computed
     kEnded,      // the program makes no calls any more; with a failure: it has failed
     kFinished,   // all ranks have ended, and all calls of this one are over: it takes no part in what comes after the
@@ -42,7 +43,7 @@ struct Event {
     kBroken,     // calls that it had begun may never be over, for this failure
   };
   What what;
-  std::string name = {}, call = {};  // of kAnnounced; `call` says all that ranks have to agree in
+  std::string name = {}, call = {};  // of these two; `call` says all that ranks have to agree in
   uint64_t place = 0;                // of kReady: how many calls of that name were made before it
   int urgency = 0;                   // of kReady
   bool by_gang = false;              // of kReady: the values are on the rank's accelerator
@@ -92,7 +93,8 @@ class Agreement {
 
  private:
   struct Call {
-    uint32_t text;
+    uint32_t text = 0;
+    std::optional<std::string> stated = {};  // in place of a text that has a number
     bool ready = false, by_gang = false;
     int urgency = 0;
     std::optional<CallFailure> failure = {};
@@ -117,7 +119,8 @@ class Agreement {
   void break_if_mismatched(const Stream& stream, int rank);
   void break_if_somebody_has_ended(Stream& stream);
   void conclude_join();
-  std::string text_of(const Stream& stream, int rank) const;
+  const std::string& text_of(const Call& call) const { return call.stated ? *call.stated : texts_[call.text]; }
+  const std::string& text_of(const Stream& stream, int rank) const;
   std::string text_of_waits() const;
 
   const int rank_, size_;

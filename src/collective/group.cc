@@ -106,6 +106,10 @@ RankGang* Group::gang_for(Device device) {
 // --- calls -----------------------------------------------------------------------------------------------------------
 
 RequestPtr Group::announce(std::string name, std::string call) {
+  return announce_as(Event::What::kAnnounced, std::move(name), std::move(call));
+}
+
+RequestPtr Group::announce_as(Event::What what, std::string name, std::string call) {
   check(getpid() == process_, ErrorKind::kRuntime,
         "distributed: {} was called in a process that a rank has forked; only the rank itself takes part", call);
   std::lock_guard guard(mutex_);
@@ -114,7 +118,7 @@ RequestPtr Group::announce(std::string name, std::string call) {
   was_behind_ = false;
   auto request = std::make_shared<Request>(name, announced_[name]++);
   requests_[name].push_back(request);
-  events_.push_back({.what = Event::What::kAnnounced, .name = std::move(name), .call = std::move(call)});
+  events_.push_back({.what = what, .name = std::move(name), .call = std::move(call)});
   return request;
 }
 
@@ -155,7 +159,9 @@ void Group::run(const std::string& name, std::string call, Work work) {
   wait(*request);
 }
 
-void Group::state(const std::string& name, std::string call) { ready(announce(name, std::move(call)), {}, 0); }
+void Group::state(std::string name, std::string call) {
+  ready(announce_as(Event::What::kStated, std::move(name), std::move(call)), {}, 0);
+}
 
 bool Group::others_go_on() {
   check(getpid() == process_, ErrorKind::kRuntime,

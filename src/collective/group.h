@@ -64,8 +64,9 @@ class Group {
   bool is_wanted_on_host(Request& request);
   // All of it, for a call whose values are there.
   void run(const std::string& name, std::string call, Work work);
-  // A call that moves nothing, and for which nobody waits: where other ranks make another one, the calls after it fail.
-  void state(const std::string& name, std::string call);
+  // A call that moves nothing, and for which nobody waits: where other ranks make another one, all calls fail that are
+  // not over.
+  void state(std::string name, std::string call);
 
   // This rank has no more data. Waits until another rank makes a call that this one has not made, and says true: this
   // one makes the same, and comes back. False: all ranks are here, after the same calls. Raises as announce(), and
@@ -79,6 +80,8 @@ class Group {
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  RequestPtr announce_as(Event::What what, std::string name, std::string call);
 
   // --- the thread of the group ---
   void live(const Open& open, std::function<void(std::exception_ptr)> opened);

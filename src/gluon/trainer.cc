@@ -72,6 +72,7 @@ class Trainer::Impl {
   // A step, once this is known.
   void take_step() {
     allreduce(false);
+    if (store_) store_->agree_in(fmt::format("Trainer.step(batch_size) with gradients times {:.9g}", rescale_));
     update();
   }
   void join(bool ignore_stale_grad);
@@ -283,7 +284,6 @@ void Trainer::Impl::allreduce(bool written_by_hand) {
 }
 
 void Trainer::Impl::update() {
-  if (store_) store_->agree_in(fmt::format("Trainer.step(batch_size) with gradients times {:.9g}", rescale_));
   for (size_t k = 0; !updates_on_store_ && k < devices_.size(); ++k) {
     std::vector<UpdateCall> calls;
     for (size_t i = 0; i < slots_.size(); ++i) {

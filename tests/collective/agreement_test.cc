@@ -200,6 +200,22 @@ TEST(Agreement, SlowValuesAreNoStall) {
   EXPECT_EQ(ranks.why_broken(), "");
 }
 
+TEST(Agreement, WhatIsStatedIsComparedBeforeAnythingElseGoesOut) {
+  Ranks ranks(3);
+  const auto state = [&](int rank, const std::string& text) {
+    ranks.tell(rank, {.what = What::kStated, .name = "step", .call = text});
+  };
+  for (int rank = 0; rank < 3; ++rank) state(rank, "a step by 2"), state(rank, "a step by 4");
+  ranks.cycle();
+  EXPECT_EQ(ranks.why_broken(), "");
+  for (int rank = 0; rank < 3; ++rank) {
+    state(rank, rank == 1 ? "a step by 3" : "a step by 5");
+    ranks.call(rank, "barrier", "barrier");
+  }
+  EXPECT_TRUE(ranks.cycle().empty());
+  EXPECT_THAT(ranks.why_broken(), HasSubstr("rank 0 calls a step by 5, but rank 1 calls a step by 3"));
+}
+
 TEST(Agreement, BrokenBlocksAreErrors) {
   Agreement one(0, 2);
   const std::vector<Event> events{{.what = What::kAnnounced, .name = "name", .call = "call"}};

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace import MXNetError, context, nd, np, npx, sym
+from headrace._file import replaced_file
 from headrace.util import np_array, np_shape
 
 FOLDER = recorded.folder() / "params"
@@ -382,3 +383,26 @@ def test_files_of_other_kinds_are_refused(tmp_path):
         for read in (sym.load, nd.load):
             with pytest.raises(MXNetError, match="not a regular file"):
                 read(str(path))
+
+
+@pytest.mark.parametrize("place", ["none/x", "file/x", "folder", "n" * 250])
+def test_errors_of_files_that_are_replaced_name_them(tmp_path, place):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError) as caught, replaced_file(tmp_path / place) as file:
+        file.write(b"some")
+    assert str(caught.value).endswith(f"'{tmp_path / place}'")
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
+def test_a_file_is_replaced_when_all_is_written(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with pytest.raises(OSError, match="^other$"), replaced_file(path) as file:
+        file.write(b"new")
+        raise OSError("other")
+    assert path.read_bytes() == b"old"
+    with replaced_file(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file"]

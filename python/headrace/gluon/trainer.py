@@ -151,8 +151,7 @@ class Trainer:
         A gradient is stale when no backward has written it since the last step. UserWarning (raised, before
         anything changes): one is stale on some context; with `ignore_stale_grad` it counts as zero there, and
         a parameter whose gradient is stale on all contexts stays as it is; where several workers share a
-        synchronous store with servers it is updated with zeros. ZeroDivisionError: `batch_size` is
-        0.
+        synchronous store with servers it is updated with zeros. ZeroDivisionError: `batch_size` is 0.
         """
         if self._repeated is not None and self._repeated(batch_size, Parameter._latest_version):
             return
@@ -198,6 +197,9 @@ class Trainer:
         if self._update_on_kvstore and self._overflowed():  # before the store has seen it
             return
         self._allreduce_grads(fresh)
+        if self._distributed:
+            scale = float(self._optimizer.rescale_grad)
+            self._store._agree_in(f"Trainer.step(batch_size) with gradients times {scale:.9g}")
         self._update(fresh)
 
     def join(self, batch_size, ignore_stale_grad=False):
@@ -232,6 +234,8 @@ class Trainer:
             raise MXNetError(f"Trainer join: stores of {type(self._store).__name__} have no join")
 
     def _step_with_zeros(self, batch_size, ignore_stale_grad):
+        if self._amp_loss_scaler is not None:
+            self._amp_loss_scaler.follow(self)
         self._rescale(batch_size)
         self._prepare()
         for _, grads, weights in self._lists:
@@ -325,9 +329,6 @@ class Trainer:
         exchange.run()
 
     def _update(self, fresh):
-        if self._distributed:
-            scale = self._optimizer.rescale_grad
-            self._store._agree_in(f"Trainer.step(batch_size) with gradients times {scale:.9g}")
         if not self._update_on_kvstore:
             if self._amp_loss_scaler is not None and self._overflowed():
                 return

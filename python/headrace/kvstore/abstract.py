@@ -124,8 +124,8 @@ class KVStoreBase:
         return flags
 
     def _agree_in(self, what):
-        """States what all ranks do next, a text; waits for nobody. Where they do not, what follows is an
-        error that says what each has stated. Nothing in stores whose workers follow one of them.
+        """States what all ranks do next, a text; waits for nobody. Where they do not, calls that are not over
+        and later ones fail with what each has stated. Nothing in stores whose workers follow one of them.
         """
 
     def _lacks(self, member):

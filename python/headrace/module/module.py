@@ -418,7 +418,9 @@ class Module(BaseModule):
             return
         if self._compression_params:
             store.set_gradient_compression(self._compression_params)
-        store._agree_in(f"Module.init_optimizer with gradients times {self._optimizer.rescale_grad:.9g}")
+        if is_capable(store, KVStoreBase.DISTRIBUTED):
+            scale = float(self._optimizer.rescale_grad)
+            store._agree_in(f"Module.init_optimizer with gradients times {scale:.9g}")
         if self._update_on_kvstore:
             store.set_optimizer(self._optimizer)
         for name, copies in zip(self._param_names, replicas):

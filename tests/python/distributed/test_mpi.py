@@ -158,6 +158,34 @@ def test_another_optimizer_on_a_rank_is_an_error_of_all():
 
 
 @needs_mpi
+@pytest.mark.parametrize("update_on_kvstore", ["True", "False"])
+def test_ranks_with_less_data_follow_the_scale_of_losses(update_on_kvstore):
+    job = launch("uneven_scaled", update_on_kvstore, ranks=2)
+    assert job.returncode == 0, text_of(job)
+    assert sorted(lines_of(job)) == of_workers("weight 0.9975, losses times 4096.0", 2)
+
+
+@needs_mpi
+def test_updates_without_an_exchange_are_of_the_rank_alone():
+    code = (
+        "from headrace import autograd, distributed, gluon, nd\n"
+        "net = gluon.nn.Dense(1, in_units=1)\n"
+        "net.initialize()\n"
+        "trainer = gluon.Trainer(net.collect_params(), 'sgd', kvstore='mpi', update_on_kvstore=False)\n"
+        "for step in range(2 + 3 * distributed.rank()):\n"
+        "    with autograd.record(): loss = net(nd.ones((1, 1)))\n"
+        "    loss.backward()\n"
+        "    trainer.update(1 + distributed.rank())\n"
+        "distributed.shutdown()\n"
+        "print('done')\n"
+    )
+    command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-c", code]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, text_of(job)
+    assert sorted(lines_of(job)) == of_workers("done", 2)
+
+
+@needs_mpi
 @pytest.mark.parametrize("update_on_kvstore", [True, False])
 def test_another_batch_size_on_a_rank_is_an_error_of_all(update_on_kvstore):
     code = (

@@ -133,6 +133,7 @@ def scale_loss(loss, optimizer_or_trainer):
         "Loss scaler is not initialized, did you forget to call amp.init_trainer()?"
     )
     factor = trainer._amp_loss_scaler.loss_scale
+    trainer._amp_loss_scaler.is_undone = False
     trainer._scale = trainer._amp_original_scale / factor
     yield [one * factor for one in loss] if isinstance(loss, (list, tuple)) else loss * factor
 
@@ -159,6 +160,8 @@ def unscale(optimizer_or_trainer):
         for grad in param._grad or ():
             grad *= trainer._scale
     trainer._scale = 1.0
+    if trainer._amp_loss_scaler is not None:
+        trainer._amp_loss_scaler.is_undone = True
 
 
 def list_lp16_ops(target_dtype):

@@ -27,11 +27,19 @@ class LossScaler:
         self._loss_scale = 2.0**16
         self._next_loss_scale = self._loss_scale
         self._unskipped = 0
+        self.is_undone = False  # in the gradients, before the step
 
     @property
     def loss_scale(self):
         """The factor on the losses of this step."""
         return self._loss_scale
+
+    def follow(self, trainer):
+        """Before a step of the Trainer without losses of its own: others have multiplied theirs by the factor,
+        unless programs have undone that in the gradients (`amp.unscale`).
+        """
+        if not self.is_undone:
+            trainer._scale = trainer._amp_original_scale / self._loss_scale
 
     def has_overflow(self, params):
         """Whether a gradient of the Parameters is infinite or nan; waits for them, and sets the factor of the
