@@ -27,16 +27,14 @@ def replaced_file(path):
     path = os.fsdecode(path)
     part = f"{path}.{secrets.token_hex(4)}.part"
     try:
-        file = open(part, "xb")
-        try:
-            with file:
-                yield file
-            os.replace(part, path)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(part)
+        with open(part, "xb") as file:
+            yield file
+        os.replace(part, path)
     except OSError as error:
         if error.filename == part:  # which nobody knows
             error.filename = path
             del error.filename2
         raise
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(part)

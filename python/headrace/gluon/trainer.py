@@ -204,8 +204,7 @@ class Trainer:
 
     def join(self, batch_size, ignore_stale_grad=False):
         """For a worker that has no more data while others go on: takes part in their steps with gradients of
-        zeros, until all workers have come here. They have the same parameters then. Arguments as those of the
-        others' `step`.
+        zeros, until all workers have come here. They have the same parameters then. Arguments of `step`.
 
         Without other workers it does nothing, and nothing where a store is asynchronous. MXNetError: a worker
         has ended and has not come here. Errors of `step`.

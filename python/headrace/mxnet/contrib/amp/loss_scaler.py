@@ -35,8 +35,8 @@ class LossScaler:
         return self._loss_scale
 
     def follow(self, trainer):
-        """Before a step of the Trainer without losses of its own: others have multiplied theirs by the factor,
-        unless programs have undone that in the gradients (`amp.unscale`).
+        """Before a step of the Trainer without losses of its own: others have multiplied theirs by the
+        factor, unless programs have undone that in the gradients (`amp.unscale`).
         """
         if not self.is_undone:
             trainer._scale = trainer._amp_original_scale / self._loss_scale
