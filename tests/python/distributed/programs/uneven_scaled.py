@@ -1,4 +1,4 @@
-"""One rank has more batches, in two of which gradients overflow, than the other; `uneven_scaled.py UPDATE`."""
+"""One rank has more batches than the other, and gradients overflow in two; `uneven_scaled.py UPDATE`."""
 
 import sys
 
