@@ -59,6 +59,7 @@ void GangCalls::add(std::shared_ptr<Request> request) { waiting_.push_back(std::
 
 void GangCalls::break_down(const std::string& why) {
   const CallFailure failure{ErrorKind::kRuntime, why};
+  if (gang_) gang_->abort(why);  // before the memory of what has begun is free
   if (!std::exchange(is_troubled_, true)) tell_({.what = Event::What::kBroken, .failure = failure});
   if (const auto begun = std::exchange(begun_, nullptr)) complete_(*begun, failure);
   for (const auto& request : std::exchange(waiting_, {})) complete_(*request, failure);

@@ -1,6 +1,6 @@
 // An accelerator of this process and one of each other process of a group, its ranks, that exchange arrays by a library
-// of their vendor's. Used by the thread of the group but for what says otherwise. Nothing here waits for the device or
-// for another rank.
+// of their vendor's. Used by the thread of the group but for what says otherwise. Nothing here waits for another rank,
+// nor for the device but where a call has failed.
 #pragma once
 
 #include <memory>
@@ -44,7 +44,7 @@ class RankGang {
   // Why no call can succeed any more; empty: they can. Any thread.
   virtual std::string trouble() noexcept = 0;
   // Because of this no call succeeds any more: what waits for one fails, and the device no longer waits for other
-  // ranks. Any thread.
+  // ranks. When it returns, calls that were begun touch their blocks no more. Any thread.
   virtual void abort(const std::string& why) noexcept = 0;
 
   // On which work is launched that waits for calls.

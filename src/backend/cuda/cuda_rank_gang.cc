@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "backend/cuda/cuda_stream.h"
@@ -14,6 +15,9 @@
 
 namespace headrace {
 namespace {
+
+constexpr std::chrono::seconds kLongestAbort(2);
+constexpr std::chrono::microseconds kBetweenQueries(50);
 
 bool is_over(std::chrono::steady_clock::duration since) {
   return since > std::chrono::seconds(config().cuda_nccl_seconds);
@@ -170,6 +174,8 @@ void CudaRankGang::await(const CallPtr& call) {
   std::shared_ptr<const GangWatch::Flight> flight = gang_watch().begin(*this, *current_work(), own.task);
   if (is_refusing()) {
     flight = nullptr;  // whose failure is this one
+    abort();           // which another thread may be about to do
+    await_aborted();
     fail(ErrorKind::kRuntime, "{}", text_of_failure(own.task));
   }
   const ContextScope scope(device_);
@@ -189,7 +195,23 @@ std::string CudaRankGang::trouble(std::chrono::steady_clock::duration oldest) no
   return {};
 }
 
-void CudaRankGang::abort(const std::string& why) noexcept { gang_watch().break_gang(*this, why); }
+void CudaRankGang::abort(const std::string& why) noexcept {
+  gang_watch().break_gang(*this, why);
+  await_aborted();
+}
+
+// The blocks of calls that fail are free at once. A device that hangs is not waited for.
+void CudaRankGang::await_aborted() noexcept {
+  if (!stream_) return;
+  try {
+    const ContextScope scope(device_);
+    const auto end = std::chrono::steady_clock::now() + kLongestAbort;
+    while (device_.driver().stream_query(stream_) == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(kBetweenQueries);
+  } catch (const std::exception&) {  // the device is lost
+    return;
+  }
+}
 
 // Without gang_lock(): who holds it may wait for this device, which waits for another rank.
 void CudaRankGang::abort() noexcept {

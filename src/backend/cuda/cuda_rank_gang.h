@@ -47,6 +47,7 @@ class CudaRankGang final : public RankGang, public WatchedGang {
   void begin_step(Step step, const char* call, NcclResult result);
   NcclResult answer() noexcept;
   [[noreturn]] void break_down(const std::string& why);
+  void await_aborted() noexcept;
 
   const NcclLibrary& library_;
   CudaDevice& device_;
