@@ -46,10 +46,12 @@ class Network:
     async def _end(self):
         for one in self._listening:
             one.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for one in others:
-            one.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(_SECONDS_TO_LOOK)  # what was accepted is served, and so will be closed
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for one in others:
+                one.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)  # what was closed is gone
 
 
 class Gate:
