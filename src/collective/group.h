@@ -32,6 +32,7 @@ struct Request {
 };
 using RequestPtr = std::shared_ptr<Request>;
 
+// Outlives the tasks that call it.
 class Group {
  public:
   using Open = std::function<std::unique_ptr<Wire>()>;

@@ -316,7 +316,7 @@ TEST(Group, NobodyLeavesBeforeTheOthersHaveWhatTheyHaveCalled) {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 2; ++rank)
     threads.emplace_back([&, rank] {
-      Group group([&] { return std::make_unique<LateWire>(exchanges, rank, parting); });
+      BriefGroup group([&] { return std::make_unique<LateWire>(exchanges, rank, parting); });
       const NDArray sum = all_reduce(group, "", Fold::kSum, array({1, 2}));
       group.end({});
       EXPECT_THAT(sum.to_vector<float>(), ElementsAre(2, 4));

@@ -8,16 +8,17 @@
 #include <future>
 #include <mutex>
 
-#include "collective/group.h"
 #include "collective/operations.h"
 #include "distributed/commands.h"
 #include "distributed/relay_wire.h"
 #include "tests/distributed/cluster.h"
 #include "tests/distributed/proxy.h"
+#include "tests/support/brief_group.h"
 
 namespace headrace::distributed {
 namespace {
 
+using collective::BriefGroup;
 using collective::Fold;
 using collective::Group;
 using testing::ElementsAre;
@@ -50,7 +51,7 @@ class RelayTest : public ClusterTest {
  protected:
   void run_groups(const std::function<void(Group& group)>& work, int servers = kServers) {
     run_sessions(kWorkers, servers, false, program_, [&](Session& session) {
-      Group group([&] { return wire_of(session); });
+      BriefGroup group([&] { return wire_of(session); });
       work(group);
     });
   }
@@ -141,7 +142,7 @@ TEST_F(RelayTest, ARankLeavesWithoutWaitingForOthers) {
   const std::shared_future<void> left = has_left.get_future().share();
   run_sessions(kWorkers, kServers, false, program_, [&](Session& session) {
     {
-      Group group([&] { return wire_of(session); });
+      BriefGroup group([&] { return wire_of(session); });
       collective::barrier(group);
       if (session.rank() != 1) {
         left.wait();
@@ -187,7 +188,7 @@ TEST_F(RelayTest, WhatOthersWaitForInAStoreDoesNotHoldUpExchanges) {
     RemoteStore remote("dist_sync", {}, kvstore::make_host_communicator(), session);
     kvstore::KVStore& store = remote;
     const std::vector<std::string> text(1);
-    Group group([&] { return wire_of(session); });
+    BriefGroup group([&] { return wire_of(session); });
     if (session.rank() == 0) store.ask_servers(kRestore, text);  // brings something back: pushes of others wait
     collective::barrier(group);
     store.init("w", filled({2}, 0));

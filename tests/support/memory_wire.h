@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "collective/group.h"
+#include "tests/support/brief_group.h"
 
 namespace headrace::collective {
 
@@ -132,7 +132,7 @@ inline void on_machines(const std::vector<int>& machines, const std::function<vo
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
       try {
-        Group group([&] { return std::make_unique<MemoryWire>(exchanges, rank); });
+        BriefGroup group([&] { return std::make_unique<MemoryWire>(exchanges, rank); });
         body(group);
       } catch (...) {
         errors[static_cast<size_t>(rank)] = std::current_exception();
