@@ -225,6 +225,66 @@ def measure() -> dict[str, Any]:
     }
 
 
+GRAPHS = """
+import json
+import sys
+import time
+
+import headrace as mx
+from headrace import autograd, gluon
+
+rounds = int(sys.argv[1])
+net = gluon.nn.HybridSequential()
+for _ in range(12):
+    net.add(gluon.nn.Dense(64, activation="tanh"), gluon.nn.LayerNorm())
+net.initialize(mx.init.Xavier(), ctx=mx.gpu(0))
+net.hybridize(static_alloc=True, static_shape=True)
+data = mx.nd.arange(32 * 64, ctx=mx.gpu(0)).reshape((32, 64)) % 17 / 17
+
+def forward():
+    return net(data)
+
+def both():
+    with autograd.record():
+        result = net(data)
+    result.backward()
+    return result
+
+report = {}
+for name, work in {"forward": forward, "with gradients": both}.items():
+    for waits in (True, False):
+        for _ in range(8):
+            work().wait_to_read()
+        start = time.perf_counter()
+        for _ in range(rounds):
+            last = work()
+            if waits:
+                last.wait_to_read()
+        mx.nd.waitall()
+        report[f"{name}, {'waiting' if waits else 'not waiting'}, us"] = 1e6 / rounds * (time.perf_counter() - start)
+gradients = [p.grad().asnumpy().astype("float64").sum() for p in net.collect_params().values()]
+print(json.dumps({**report, "graphs": mx.runtime.cuda_graphs(), "results": [float(g) for g in gradients]}))
+"""
+
+
+def try_graphs() -> dict[str, Any]:
+    """Twenty-four small layers with and without CUDA graphs: the same bits, and what a call takes."""
+    said = {}
+    for enabled in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", GRAPHS, "5" if on_stand_in() else "200"],
+            env={**os.environ, "MXNET_ENABLE_CUDA_GRAPHS": enabled},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        said[enabled] = json.loads(done.stdout)
+    assert said["0"].pop("results") == said["1"].pop("results"), "graphs compute something else"
+    assert said["1"]["graphs"]["replayed"] > 0, said
+    return {"launched one by one": said["0"], "with graphs": said["1"]}
+
+
 STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "formula": try_formula,
     "kernels": try_kernels,
@@ -238,6 +298,8 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
         "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaGangs*:CudaRankGangs*:CudaKernels*:Ways/*"
     ),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
+    "graphs in C++": lambda: run_tests("CudaGraphs.*"),
+    "graphs": try_graphs,
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
     "speed": measure,
     "speed of layers": measure_layers,

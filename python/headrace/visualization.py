@@ -127,8 +127,8 @@ def _quote(text):
 
 
 class Digraph:
-    """A directed graph in the DOT language: `source` is its text. Draws with the package graphviz, if it is
-    there.
+    """A directed graph in the DOT language: `source` is its text. What `plot_network` gives where the package
+    graphviz is not; where it is, that is graphviz's own.
 
     Examples
     --------
@@ -227,9 +227,17 @@ def _label(node):
     return attributes.get("op_type", node["name"]) if op == "Custom" else node["name"]
 
 
+def _empty_graph(title, save_format):
+    try:
+        import graphviz
+    except ImportError:
+        return Digraph(title, save_format)
+    return graphviz.Digraph(name=title, format=save_format)
+
+
 def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None, node_attrs=None,
                  hide_weights=True):  # fmt: skip
-    """A Digraph of a symbol's operators, each pointing to its inputs.
+    """A Digraph of a symbol's operators, each pointing to its inputs; graphviz's own, where it is.
 
     With `shape` (shapes of inputs by name) edges say the shapes of single samples, with `dtype` (dtypes by
     name) their dtypes. `node_attrs` are attributes for all nodes. Parameters get no edges if
@@ -252,7 +260,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     known = {*shapes, *dtypes}
     look = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
     look.update(node_attrs or {})
-    graph = Digraph(title, save_format)
+    graph = _empty_graph(title, save_format)
     weights = {
         node["name"] for node in nodes if node["op"] == "null" and node["name"].endswith(PARAMETER_SUFFIXES)
     }

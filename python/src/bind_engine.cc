@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/config.h"
 #include "bindings.h"
+#include "device/recurrence.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "gil.h"
@@ -91,6 +92,16 @@ void bind_detours(nb::module_& m) {
         return names;
       },
       "Names of the operators that GPUs leave to the host.");
+  m.def(
+      "cuda_graphs",
+      [] {
+        const RecurrenceCounts& counts = recurrence_counts();
+        nb::dict result;
+        result["captured"] = counts.captured.load(std::memory_order_relaxed);
+        result["replayed"] = counts.replayed.load(std::memory_order_relaxed);
+        return result;
+      },
+      "How many launch sequences GPUs have captured, and how often they have replayed one.");
 }
 
 namespace {

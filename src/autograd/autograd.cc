@@ -44,6 +44,7 @@ struct Entry {
   uint32_t uses = 0;                // edges that lead here from visited nodes and heads
   bool owned = false;               // heads[0] is a sum made here, so it may be added to in place
   bool useful = false;              // leads to a leaf that wants its gradient
+  bool is_below_zero = false;       // what depends on it has a gradient, which is zero
 };
 
 class Walk {
@@ -63,7 +64,10 @@ class Walk {
   void seed(std::span<const NDArray> heads, std::span<const NDArray> head_gradients) {
     for (size_t i = 0; i < heads.size(); ++i) {
       const NDArray& head = heads[i];
-      if (const OpDef* op = head.node()->op; op && op->zero_gradient) continue;
+      if (const OpDef* op = head.node()->op; op && op->zero_gradient) {
+        entry_of(head.node().get()).is_below_zero = true;
+        continue;
+      }
       bool given = i < head_gradients.size() && head_gradients[i];
       if (given)
         check(head_gradients[i].shape() == head.shape(), ErrorKind::kValue,
@@ -203,7 +207,11 @@ class Walk {
     std::pmr::vector<NDArray> heads = std::move(entry.heads);
     heads.resize(std::max<size_t>(node.outputs.size(), std::max<size_t>(1, heads.size())));
     bool reached = std::any_of(heads.begin(), heads.end(), [](const NDArray& h) { return static_cast<bool>(h); });
-    if (!reached) return;
+    if (!reached) {
+      if (!entry.is_below_zero) return;
+      if (!starts_gradient(node)) return pass_zero_on(node);
+      if (node.op) fill_with_zeros(node, heads);
+    }
     const size_t count = node.inputs.size();
     results_.assign(count, NDArray());
     targets_.assign(count, NDArray());
@@ -215,9 +223,31 @@ class Walk {
       if (source.useful) targets_[i] = target_for(*source.node, source);
     }
     run_rule(node, heads);
-    for (size_t i = 0; i < count; ++i)
-      if (wanted_[i] && results_[i])
-        add(entry_of(node.inputs[i].node().get()), node.inputs[i].output_index(), std::move(results_[i]));
+    for (size_t i = 0; i < count; ++i) {
+      if (!wanted_[i]) continue;
+      Entry& source = entry_of(node.inputs[i].node().get());
+      if (results_[i])
+        add(source, node.inputs[i].output_index(), std::move(results_[i]));
+      else
+        source.is_below_zero = true;
+    }
+  }
+
+  static bool starts_gradient(const Node& node) noexcept {
+    return node.custom ? node.starts_gradient : node.op->starts_gradient;
+  }
+
+  // Zeros that nobody computes; below them only losses have gradients.
+  void pass_zero_on(const Node& node) {
+    for (const NDArray& input : node.inputs)
+      if (input.node()) entry_of(input.node().get()).is_below_zero = true;
+  }
+
+  static void fill_with_zeros(const Node& node, std::span<NDArray> heads) {
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      const View& type = *node.outputs[k];
+      heads[k] = full(type.shape(), 0, type.dtype(), NDArray(node.outputs[k]).device());
+    }
   }
 
   void run_rule(Node& node, std::span<const NDArray> heads) {
@@ -372,6 +402,8 @@ void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, 
     if (once) end_of_tape(g, heads, gradients, once);
     for (size_t i = 0; i < std::min(gradients.size(), g.input_count()); ++i) g.set(i, std::move(gradients[i]));
   });
+  for (const NDArray& output : outputs)
+    if (output.node()) output.node()->starts_gradient = true;  // what the program computes may be anything
 }
 
 void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step,

@@ -148,6 +148,10 @@ constexpr Entry kTable[] = {
     {{"MXNET_ENFORCE_DETERMINISM", "1",
       "0: convolutions of cuDNN may sum in an order that changes from run to run, which is faster"},
      parse_flag<&Config::cuda_determinism>},
+    {{"MXNET_ENABLE_CUDA_GRAPHS", "0",
+      "1: NVIDIA's GPUs repeat what a hybridized network has launched before, with its memory, by one call of the "
+      "driver, see docs/cuda.md"},
+     parse_flag<&Config::cuda_graphs>},
     {{"MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION", "0",
       "1: factors of float32 products and convolutions are rounded to TF32 on NVIDIA's GPUs, which is faster"},
      parse_flag<&Config::cuda_tf32>},

@@ -44,6 +44,7 @@ struct Config {
   // round more, too.
   int64_t cuda_tuning = 0;
   bool cuda_determinism = true;    // what cuDNN does may not depend on the run
+  bool cuda_graphs = false;        // GPUs repeat what compiled graphs have put on their streams before
   bool cuda_tf32 = false;          // factors of float32 products and convolutions may be rounded to TF32 on GPUs
   bool recomputation = false;      // backward computes cheap values of forward again, which take no memory until then
   bool fusion = true;              // queued and compiled operations are fused

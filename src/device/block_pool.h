@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "device/allocator.h"
@@ -20,10 +21,12 @@ class BlockPool {
   const MemoryStats& stats() const noexcept { return stats_; }
   void reset_peak() noexcept { stats_.peak = stats_.live; }
 
-  // Hands out a free block; null: there is none of the class.
+  // Hands out the free block with the lowest address, so that a loop has the same blocks in each round; null: there is
+  // none of the class.
   void* take(int index) noexcept {
     std::vector<void*>& free = free_[static_cast<size_t>(index)];
     if (free.empty()) return nullptr;
+    std::ranges::pop_heap(free, std::greater());
     void* const block = free.back();
     free.pop_back();
     stats_.pooled -= bytes_of(index);
@@ -37,7 +40,9 @@ class BlockPool {
   }
   // A block comes back.
   void keep(int index, void* block) {
-    free_[static_cast<size_t>(index)].push_back(block);
+    std::vector<void*>& free = free_[static_cast<size_t>(index)];
+    free.push_back(block);
+    std::ranges::push_heap(free, std::greater());
     stats_.live -= bytes_of(index);
     stats_.pooled += bytes_of(index);
   }
@@ -45,7 +50,9 @@ class BlockPool {
   template <class IsGone>
   void erase_free(const IsGone& is_gone) {
     for (int index = 0; index < size_class::kCount; ++index) {
-      const size_t count = std::erase_if(free_[static_cast<size_t>(index)], is_gone);
+      std::vector<void*>& free = free_[static_cast<size_t>(index)];
+      const size_t count = std::erase_if(free, is_gone);
+      std::ranges::make_heap(free, std::greater());
       stats_.pooled -= static_cast<int64_t>(count) * bytes_of(index);
     }
   }
@@ -54,7 +61,7 @@ class BlockPool {
 
  private:
   size_t (*const bytes_of_)(int index);
-  std::array<std::vector<void*>, size_class::kCount> free_;
+  std::array<std::vector<void*>, size_class::kCount> free_;  // heaps
   MemoryStats stats_;
 };
 

@@ -25,6 +25,12 @@ void Scratch::give_back(const void* block) noexcept {
   if (found != blocks_.end()) found->is_taken = false;
 }
 
+size_t Scratch::bytes() const noexcept {
+  size_t sum = 0;
+  for (const Block& block : blocks_) sum += block.bytes;
+  return sum;
+}
+
 void Scratch::release() noexcept {
   for (const Block& block : blocks_) allocator_of(device_).release(block.data, block.bytes);
   blocks_.clear();

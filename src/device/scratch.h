@@ -21,6 +21,7 @@ class Scratch {
   void* take(size_t bytes);
   // What comes behind the last use of a block, on the same stream, may take it.
   void give_back(const void* block) noexcept;
+  size_t bytes() const noexcept;  // of all blocks
   // Nothing runs any more that uses the blocks.
   void release() noexcept;
 

@@ -16,7 +16,7 @@ namespace headrace {
 namespace {
 
 // What a loop does, on its owner's stack.
-struct Work {
+struct LoopWork {
   FunctionRef<void(int64_t)> body;
   int core;  // of the owner
   SpinLock lock = {};
@@ -40,7 +40,7 @@ class alignas(64) SharedLoop {
 
   // The owner's part: runs the loop, gives the place back.
   Outcome run(int32_t pieces, FunctionRef<void(int64_t)> body) {
-    Work work{body, sched_getcpu()};
+    LoopWork work{body, sched_getcpu()};
     work_ = &work;
     left_.store(pack(0, static_cast<uint32_t>(pieces)), std::memory_order_relaxed);
     state_.store(kTaken | kOpen, std::memory_order_release);
@@ -124,7 +124,7 @@ class alignas(64) SharedLoop {
 
   std::atomic<uint32_t> state_{0};
   alignas(64) std::atomic<uint64_t> left_{0};  // pieces that nobody has taken: first and end
-  Work* work_ = nullptr;                       // written by the owner before it opens
+  LoopWork* work_ = nullptr;                   // written by the owner before it opens
 };
 
 // More loops than this at a time run without company.

@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 
+#include "base/function_ref.h"
+#include "device/recurrence.h"
 #include "device/stream_role.h"
 #include "device/work.h"
 #include "headrace/device.hpp"
@@ -67,6 +69,17 @@ class Stream {
   // device runs it cannot be told. The thread that launches.
   virtual bool begin_part(timeline::Label /*label*/) { return false; }
   virtual void end_part() noexcept {}
+
+  // Whether recur() may do anything but call `launch`, so that it is worth naming what it depends on. The thread that
+  // launches, as recur().
+  virtual bool keeps_recurrences() const noexcept { return false; }
+  // Puts on this stream, as a part of the work that is being launched, what `launch` puts there; or, instead of calling
+  // it, the same as an earlier call for `what` with equal `arguments`. So all that `launch` does has to follow from the
+  // two.
+  virtual void recur(const RecurrencePtr& /*what*/, std::span<const uint64_t> /*arguments*/,
+                     FunctionRef<void()> launch) {
+    launch();
+  }
 
   // Copies between the memories of two devices, one of them this stream's, as part of the work that calls it. A copy
   // that fails raises Error, or fails the work when its turn comes.

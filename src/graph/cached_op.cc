@@ -26,7 +26,8 @@ struct CachedOp::Compiled {
   const Symbol symbol;
   const std::vector<bool> wanted;  // gradients of which inputs; empty: of none
   const bool training;
-  bool is_dynamic = false;  // it runs operator by operator: it asks for values, or has no gradient
+  bool is_dynamic = false;       // it runs operator by operator: it asks for values, or has no gradient
+  bool starts_gradient = false;  // of a part that is a loss
   std::unique_ptr<const CompiledGraph> forward;
   std::vector<ViewPtr> output_types;
   std::vector<ViewPtr> types;  // of inputs and outputs, for the tape
@@ -40,6 +41,11 @@ struct CachedOp::Compiled {
 };
 
 namespace {
+
+bool has_losses(const Symbol& symbol) {
+  return std::ranges::any_of(topological_order(symbol.outputs()),
+                             [](const Node* node) { return node->op && node->op->starts_gradient; });
+}
 
 constexpr size_t kMostKinds = 256;  // of calls that are remembered
 // Backward goes in parts, so that gradients can travel while later ones are computed; a part is worth many tasks.
@@ -285,6 +291,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   all_inputs.insert(all_inputs.end(), traced->heads.begin(), traced->heads.end());
   roots.insert(roots.end(), traced->gradients.begin(), traced->gradients.end());
   Lowered whole = lower(all_inputs, roots);
+  compiled->starts_gradient = has_losses(symbol_);
   optimize(whole);
   move_constants(whole, device_of(inputs));
   for (const NDArray& variable : traced->variables) compiled->types.push_back(variable.view());
@@ -385,6 +392,7 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   for (const NDArray& input : inputs) given.push_back(input.view());
   autograd::record_node(inputs, outputs, Backward{compiled, device, kept, std::move(given), std::move(saved)},
                         compiled->types);
+  if (Node* const node = outputs[0].node().get()) node->starts_gradient = compiled->starts_gradient;
   return outputs;
 }
 

@@ -1,6 +1,7 @@
 #include "graph/compiled_graph.h"
 
 #include <algorithm>
+#include <bit>
 #include <climits>
 #include <iterator>
 #include <set>
@@ -85,6 +86,7 @@ CompiledGraph::CompiledGraph(Lowered graph, std::span<const int> kept, double se
   own_ = lay_out(is_scratch, {});
   if (!block.empty()) overwriting_ = lay_out(is_scratch, block);
   cut(segment_ns);
+  find_recurrences();
 }
 
 void CompiledGraph::cut(double segment_ns) {
@@ -128,6 +130,14 @@ void CompiledGraph::cut(double segment_ns) {
     if (completes && segment.cost_ns >= segment_ns && left >= segment_ns) close(s + 1);
   }
   close(graph_.steps.size());
+}
+
+// What a segment does follows from where its arrays lie, unless it draws random numbers.
+void CompiledGraph::find_recurrences() {
+  for (Segment& segment : segments_) {
+    const auto draw = std::ranges::lower_bound(random_steps_, segment.begin);
+    if (draw == random_steps_.end() || *draw >= segment.end) segment.recurrence = std::make_shared<Recurrence>();
+  }
 }
 
 void CompiledGraph::find_changes() {
@@ -244,6 +254,25 @@ void CompiledGraph::run(std::span<View* const> inputs, std::span<View* const> ou
   for (const Segment& segment : segments_) run_segment(segment, inputs, outputs, kept, tickets, scratch);
 }
 
+// All that runs of a segment may differ in.
+std::vector<uint64_t> CompiledGraph::arguments_of(const Segment& segment, std::span<View* const> inputs,
+                                                  std::span<View* const> outputs, Storage* kept,
+                                                  const StoragePtr& scratch, Scratch kind) const {
+  std::vector<uint64_t> words{static_cast<uint64_t>(kind)};
+  const auto add_place = [&](const void* address) { words.push_back(std::bit_cast<uint64_t>(address)); };
+  const auto add = [&](View& view) {
+    add_place(view.data());
+    for (const int64_t stride : view.strides()) words.push_back(static_cast<uint64_t>(stride));
+  };
+  for (const size_t k : segment.inputs) add(*inputs[k]);
+  for (const size_t k : segment.reads) add(*outputs[k]);
+  for (const size_t k : segment.writes) add(*outputs[k]);
+  for (const Constant& constant : constants_) add(*constant.array.view());
+  if (kept) add_place(kept->data());
+  if (scratch) add_place(scratch->data());
+  return words;
+}
+
 void CompiledGraph::run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs,
                                 Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch,
                                 Scratch kind) const {
@@ -272,17 +301,22 @@ void CompiledGraph::run_segment(const Segment& segment, std::span<View* const> i
     }
     return made[i].get();
   };
-  size_t draws = static_cast<size_t>(std::ranges::lower_bound(random_steps_, segment.begin) - random_steps_.begin());
-  for (size_t s = segment.begin; s < segment.end; ++s) {
-    const Step& step = graph_.steps[s];
-    if (step.is_view) continue;
-    SmallVector<View*, 8> reads, writes;
-    for (int id : step.inputs) reads.push_back(view_of(id));
-    for (int id : step.outputs) writes.push_back(view_of(id));
-    const uint64_t ticket = step.op->is_random ? tickets[draws++] : step.ticket;
-    const PartSpan span({labels_[s], timeline::kGraphStep});
-    run_call(*step.op, *step.attrs, {reads.data(), reads.size()}, {writes.data(), writes.size()}, ticket);
-  }
+  const auto run_steps = [&] {
+    auto draws = static_cast<size_t>(std::ranges::lower_bound(random_steps_, segment.begin) - random_steps_.begin());
+    for (size_t s = segment.begin; s < segment.end; ++s) {
+      const Step& step = graph_.steps[s];
+      if (step.is_view) continue;
+      SmallVector<View*, 8> reads, writes;
+      for (int id : step.inputs) reads.push_back(view_of(id));
+      for (int id : step.outputs) writes.push_back(view_of(id));
+      const uint64_t ticket = step.op->is_random ? tickets[draws++] : step.ticket;
+      const PartSpan span({labels_[s], timeline::kGraphStep});
+      run_call(*step.op, *step.attrs, {reads.data(), reads.size()}, {writes.data(), writes.size()}, ticket);
+    }
+  };
+  Stream* const stream = is_launching() ? current_stream() : nullptr;
+  if (!stream || !segment.recurrence || !stream->keeps_recurrences()) return run_steps();
+  stream->recur(segment.recurrence, arguments_of(segment, inputs, outputs, kept, scratch, kind), run_steps);
 }
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "device/recurrence.h"
 #include "graph/lower.h"
 
 namespace headrace {
@@ -56,6 +57,7 @@ class CompiledGraph {
     double bytes = 0;                             // read and written by its steps
     std::vector<size_t> inputs = {};              // that it looks at
     std::vector<size_t> reads = {}, writes = {};  // outputs: written by earlier segments and read here; written here
+    RecurrencePtr recurrence = {};                // null: each run draws other numbers
   };
   std::span<const Segment> segments() const noexcept { return segments_; }
 
@@ -92,6 +94,10 @@ class CompiledGraph {
   };
 
   void find_changes();
+  void find_recurrences();
+  std::vector<uint64_t> arguments_of(const Segment& segment, std::span<View* const> inputs,
+                                     std::span<View* const> outputs, Storage* kept, const StoragePtr& scratch,
+                                     Scratch kind) const;
   std::vector<uint8_t> place_values(std::span<const int> kept);
   Layout lay_out(const std::vector<uint8_t>& is_scratch, std::span<const InputInBlock> block) const;
   ViewPtr view_at(int id, const StoragePtr& block, int64_t offset) const;

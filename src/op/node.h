@@ -44,7 +44,8 @@ class Node {
   std::vector<NDArray> inputs;   // with their own places on the tape; abstract where the gradient needs only the type
   std::vector<ViewPtr> outputs;  // kept where the gradient needs them, abstract otherwise
   Custom custom;
-  bool is_freed = false;  // backward went through it without retain_graph
+  bool starts_gradient = false;  // as of an operator; of one that is custom
+  bool is_freed = false;         // backward went through it without retain_graph
 
   std::unique_ptr<NodeLabel> label;  // of a symbol; without operator: a variable
 

@@ -147,6 +147,7 @@ struct OpDef {
   AttrFunction<void(Gradient&, const Attrs&)> gradient = {};  // none: not differentiable
   bool zero_gradient = false;                                 // differentiable, with gradient zero everywhere
   bool own_gradient = false;  // the gradient is not the slope of all results: a loss, straight through, no statistics
+  bool starts_gradient = false;         // a loss: there is a gradient even where none of the results has one
   uint32_t saves_inputs = kEverything;  // bit i: the gradient reads input i (others: shape and dtype only)
   uint32_t saves_outputs = kNothing;
   uint32_t mutates = kNothing;  // bit i: the kernel changes input i in place; in a graph it is an auxiliary state

@@ -46,6 +46,17 @@ TEST_F(Autograd, PathsAreSummed) {
   EXPECT_EQ(gradient(x), (std::vector<float>{7}));
 }
 
+TEST_F(Autograd, LossesHaveGradientsBelowWhatHasNone) {
+  NDArray x = variable({1, 2});
+  thread_state().recording = true;
+  const NDArray loss = call("make_loss", {call("_mul_scalar", {x}, {{"scalar", 3.0}})});
+  backward(call("square", {call("BlockGrad", {loss})}));
+  EXPECT_EQ(gradient(x), (std::vector<float>{3, 3}));
+  thread_state().recording = true;
+  backward(call("BlockGrad", {call("square", {x})}));
+  EXPECT_EQ(gradient(x), (std::vector<float>{0, 0}));
+}
+
 TEST_F(Autograd, AddCollects) {
   NDArray x = variable({3}, GradReq::kAdd);
   for (int i = 0; i < 2; ++i) {

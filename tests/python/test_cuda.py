@@ -182,6 +182,40 @@ def test_ways_to_convolve_are_tried_where_it_is_asked_for(tmp_path, variables, p
     assert len(tried) == plans, done.stderr
 
 
+REPEAT = """
+import headrace as mx
+from headrace import autograd, gluon, nd
+
+def losses(context):
+    mx.random.seed(5)
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(8, activation="tanh"), gluon.nn.LayerNorm(), gluon.nn.Dense(8), gluon.nn.Dense(3))
+    net.initialize(mx.init.Xavier(), ctx=context)
+    net.hybridize(static_alloc=True, static_shape=True)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    loss_of, found = gluon.loss.SoftmaxCrossEntropyLoss(), []
+    labels = (nd.arange(6) % 3).as_in_context(context)
+    for step in range(20):
+        data = nd.random.uniform(shape=(6, 5), ctx=mx.cpu()).as_in_context(context)
+        with autograd.record():
+            loss = loss_of(net(data), labels)
+        loss.backward()
+        trainer.step(6)
+        found.append(float(loss.mean().asscalar()))
+    return found
+
+here, there = losses(mx.cpu()), losses(mx.gpu(0))
+assert all(abs(a - b) < 1e-5 * abs(a) for a, b in zip(here, there)), (here, there)
+print(mx.runtime.cuda_graphs()["replayed"] > 10)
+"""
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_launches_that_come_again_are_replayed_where_it_is_asked_for(tmp_path, enabled):
+    done = run(REPEAT, tmp_path, MXNET_ENABLE_CUDA_GRAPHS=str(int(enabled)))
+    assert done.stdout == f"{enabled}\n", done.stdout + done.stderr
+
+
 FIT = """
 import headrace as mx
 from headrace import gluon, nd

@@ -266,6 +266,31 @@ def test_own_metrics():
         metric.EvalMetric("x").update(None, None)
 
 
+@pytest.mark.parametrize("resets", [False, True])
+def test_own_metrics_without_global_figures_give_their_local_ones(resets):
+    class Counted(metric.EvalMetric):
+        def update(self, labels, preds):
+            self.sum_metric += 2.0
+            self.num_inst += 1
+
+        if resets:
+
+            def reset(self):
+                self.sum_metric, self.num_inst = 0.0, 0
+
+    class Pair(Counted):
+        def get(self):
+            return ["a", "b"], [1.0, 2.0]
+
+    made, pair = Counted("counted"), Pair("pair")
+    both = metric.CompositeEvalMetric([made, pair])
+    both.update([], [])
+    assert made.get_global_name_value() == [("counted", 2.0)]
+    assert both.get_global_name_value() == [("counted", 2.0), ("a", 1.0), ("b", 2.0)]
+    made.reset()
+    assert math.isnan(made.get_global()[1])
+
+
 def test_mismatches():
     label, pred = nd.array([1, 1]), nd.array(SCORES)
     with pytest.raises(ValueError, match="Shape of labels 1 does not match shape of predictions 2"):

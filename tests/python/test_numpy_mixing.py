@@ -205,3 +205,11 @@ def test_numpy_s_functions_give_what_they_give_for_its_own_arrays():
     assert type(numpy.count_nonzero(np.array(OWN))) is int
     assert numpy.count_nonzero(np.array(OWN), axis=0).asnumpy().tolist() == [2, 2, 2]
     assert isinstance(numpy.histogram(np.array(OWN), bins=2), tuple)
+
+
+def test_numpy_knows_the_dtype_of_an_array():
+    dense = nd.ones((2, 2))
+    for array in (dense, np.ones(3), dense.tostype("csr"), dense.tostype("row_sparse")):
+        assert numpy.dtype(array) == numpy.float32
+    halves = nd.ones(3, dtype="bfloat16")
+    assert numpy.dtype(halves) == halves.dtype

@@ -334,6 +334,12 @@ class TestRates:
         assert "has been overwritten" in capsys.readouterr().out
         assert schedule.base_lr == 3
 
+    def test_the_same_learning_rate_beside_a_scheduler(self, capsys):
+        schedule = lr_scheduler.FactorScheduler(step=1, base_lr=0.001)
+        optimizer.SGD(learning_rate=0.001, lr_scheduler=schedule)
+        optimizer.Adam(lr_scheduler=schedule)
+        assert capsys.readouterr().out == ""
+
     def test_begin_num_update(self):
         schedule = lr_scheduler.FactorScheduler(step=10, factor=0.5, base_lr=1.0)
         assert Stepper(optimizer.SGD(lr_scheduler=schedule, begin_num_update=10))() == [0.5]

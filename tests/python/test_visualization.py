@@ -1,6 +1,8 @@
 """Tables and drawings of symbols."""
 
 import builtins
+import sys
+import types
 
 import pytest
 
@@ -73,7 +75,19 @@ def test_print_summary_without_shapes(symbol, capsys):
     assert "Total params: 20" in capsys.readouterr().out
 
 
-def test_plot_network(symbol):
+@pytest.fixture
+def without_graphviz(monkeypatch):
+    real = builtins.__import__
+
+    def imported(name, *arguments):
+        if name == "graphviz":
+            raise ImportError(name)
+        return real(name, *arguments)
+
+    monkeypatch.setattr(builtins, "__import__", imported)
+
+
+def test_plot_network(symbol, without_graphviz):
     graph = mx.viz.plot_network(symbol, "net", shape={"data": (2, 3, 8, 8)}, node_attrs={"width": "2"})
     lines = graph.source.split("\n\t")
     assert lines[0] == "digraph net {" and graph.source.endswith("}")
@@ -103,15 +117,16 @@ def test_names_are_quoted(tmp_path):
     assert (tmp_path / "deep" / "one.gv").read_text() == text and path.endswith("deep/one.gv")
 
 
-def test_drawing_needs_graphviz(symbol, monkeypatch):
-    real = builtins.__import__
+def test_programs_get_the_graph_of_graphviz_where_it_is(symbol, monkeypatch):
+    class Graph(mx.viz.Digraph):
+        pass
 
-    def without_graphviz(name, *arguments):
-        if name == "graphviz":
-            raise ImportError(name)
-        return real(name, *arguments)
+    monkeypatch.setitem(sys.modules, "graphviz", types.SimpleNamespace(Digraph=Graph))
+    graph = mx.viz.plot_network(symbol, "net", "svg")
+    assert type(graph) is Graph and graph.format == "svg" and graph.source.startswith("digraph net {")
 
-    monkeypatch.setattr(builtins, "__import__", without_graphviz)
+
+def test_drawing_needs_graphviz(symbol, without_graphviz):
     with pytest.raises(ImportError, match="needs the package graphviz"):
         mx.viz.plot_network(symbol).render()
 

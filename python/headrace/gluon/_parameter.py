@@ -12,6 +12,7 @@ from .._semantics import is_np_shape
 from ..base import MXNetError
 from ..context import Context, cpu, current_context
 from ..ndarray import NDArray
+from ._replicas import Replicas
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter"]
 
@@ -267,16 +268,20 @@ class Parameter:
 
     def _replace(self, data):
         """Makes `data` the replicas, with fresh zero gradients unless grad_req is 'null'."""
-        self._data = data
-        self._single = data[0] if len(data) == 1 and self._stype == "default" else None
-        self._grad = None
-        self._note_change()
+        self._data, self._grad = Replicas(self, data), None
+        self._replicas_changed()
         if self.grad_req != "null":
             self._grad = [self._attach_gradient(array) for array in data]
+
+    def _replicas_changed(self):
+        self._single = self._data[0] if len(self._data) == 1 and self._stype == "default" else None
+        self._note_change()
 
     def __setstate__(self, state):
         # A copied or unpickled array is no variable yet: tell autograd which gradient belongs to it.
         self.__dict__.update(state)
+        if self._data is not None:
+            self._data = Replicas(self, self._data)
         self._note_change()
         if self._grad is not None:
             autograd.mark_variables(self._data, self._grad, self.grad_req)

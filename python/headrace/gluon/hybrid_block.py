@@ -228,6 +228,8 @@ class HybridBlock(CachedBlock):
         return self._forward_symbols(*args)
 
     def _check_inputs(self, args):
+        if type(self).forward is not HybridBlock.forward:  # which takes what it likes
+            return
         flat, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
         if args and not any(map(_is_value, flat)):
             got = ", ".join(map(_type_name, args))

@@ -129,7 +129,9 @@ class EvalMetric:
         return self.name, self._value(self.sum_metric, self.num_inst)
 
     def get_global(self):
-        """(name, value) since the last `reset`."""
+        """(name, value) since the last `reset`; as `get`, where a metric keeps no global figures."""
+        if not getattr(self, "global_num_inst", 0):
+            return self.get()
         return self.name, self._value(self.global_sum_metric, self.global_num_inst)
 
     def get_name_value(self):

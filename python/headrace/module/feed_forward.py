@@ -24,6 +24,9 @@ class _ResetsItself(DataIter):
         super().__init__(data_iter.batch_size)
         self._data_iter, self._at_start = data_iter, at_start
         self.provide_data, self.provide_label = data_iter.provide_data, data_iter.provide_label
+        self._batches = (
+            None  # of this pass; an iterator of the program may have no other method than __iter__
+        )
 
     def reset(self):
         """Starts a new pass."""
@@ -32,9 +35,12 @@ class _ResetsItself(DataIter):
 
     def next(self):
         """The next DataBatch. StopIteration: the pass has ended."""
+        if self._batches is None:
+            self._batches = iter(self._data_iter)
         try:
-            return self._data_iter.next()
+            return next(self._batches)
         except StopIteration:
+            self._batches = None
             self._data_iter.reset()
             raise
 

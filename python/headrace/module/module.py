@@ -22,7 +22,7 @@ from .executor_group import ExecutorGroup, groups_of, requests_of
 __all__ = ["Module"]
 
 
-def _check_names(symbol, names, what, required):
+def check_names(symbol, names, what, required):
     """ValueError, or a UserWarning unless `required`: a name is no argument of the symbol."""
     known = symbol.list_arguments()
     for name in names:
@@ -85,10 +85,10 @@ class Module(BaseModule):
         self._data_names, self._label_names, self._state_names, self._fixed_param_names = (
             list(names or ()) for names in (data_names, label_names, state_names, fixed_param_names)
         )
-        _check_names(symbol, self._data_names, "data_names", True)
-        _check_names(symbol, self._label_names, "label_names", False)
-        _check_names(symbol, self._state_names, "state_names", True)
-        _check_names(symbol, self._fixed_param_names, "fixed_param_names", True)
+        check_names(symbol, self._data_names, "data_names", True)
+        check_names(symbol, self._label_names, "label_names", False)
+        check_names(symbol, self._state_names, "state_names", True)
+        check_names(symbol, self._fixed_param_names, "fixed_param_names", True)
         inputs = {*self._data_names, *self._label_names, *self._state_names}
         self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
         self._aux_names = symbol.list_auxiliary_states()

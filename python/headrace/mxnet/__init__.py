@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _generator, _semantics
 from ..kvstore.server import serve_if_asked
-from . import _alias
+from . import _alias, _lazy_modules
 
 __all__ = ["install", "load_ipython_extension", "top_module"]
 
@@ -43,6 +43,7 @@ def install() -> None:
 
     _generator.set_generator("mt19937")
     _semantics.reset_np()
+    _lazy_modules.import_when_asked_for()
     sys.modules["mxnet"] = _alias.make_top_module()
     sys.meta_path.insert(0, _alias.Finder())
 

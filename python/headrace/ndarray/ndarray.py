@@ -93,6 +93,11 @@ class NDArray(_core.Array):
         return dtype if dtype.names else dtype.type  # bfloat16 is a structured dtype there
 
     @property
+    def __numpy_dtype__(self):
+        """What ``numpy.dtype(array)`` gives, from NumPy 2.4 on."""
+        return self._numpy_dtype
+
+    @property
     def context(self):
         """The device on which the array lives."""
         return context_of(self._device)

@@ -95,7 +95,7 @@ class Optimizer:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is None:
             learning_rate = getattr(lr_scheduler, "base_lr", None)  # any callable may be a scheduler
-        else:
+        elif getattr(lr_scheduler, "base_lr", None) != learning_rate:
             print(
                 "learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer."
             )

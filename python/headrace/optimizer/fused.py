@@ -42,6 +42,7 @@ class FusedOptimizer(Optimizer):
     per parameter, and `_arrays(state)`: the state as a tuple in the operation's order.
     """
 
+    _aggregates = False  # MXNet updates several parameters at once
     _updates_masters = False  # an operation "mp_" + name does it all, with the float32 copy as its last array
 
     def update(self, index, weight, grad, state):
@@ -80,13 +81,34 @@ class FusedOptimizer(Optimizer):
             update = group.update_by(name if group.masters is None else "mp_" + name)
         attributes["rescale_grad"] = self.rescale_grad
         attributes["clip_gradient"] = -1.0 if self.clip_gradient is None else self.clip_gradient
-        update(self._rates(group.indices), self._get_wds(group.indices), attributes)
+        update(self._rates(group.indices), self._wds(group.indices), attributes)
         if is_cast_here:
             for weight, master in zip(group.weights, group.masters):
                 weight[:] = master.astype(weight._dtype_name)
 
     def _rates(self, indices):
-        return self._get_lrs(indices)
+        return self._lrs(indices)
+
+    def _lrs(self, indices):
+        return self._asked(indices, "_get_lr", "_get_lrs")
+
+    def _wds(self, indices):
+        return self._asked(indices, "_get_wd", "_get_wds")
+
+    def _asked(self, indices, one, several):
+        """What a method gives for each parameter. One of a program's rule is asked as MXNet asks it: for
+        `aggregate_num` parameters at once, or by rules that update them one by one, for each.
+        """
+        own = type(self)
+        if all(getattr(own, name) is getattr(Optimizer, name) for name in (one, several)):
+            return getattr(self, several)(indices)
+        if not self._aggregates:
+            return [getattr(self, one)(index) for index in indices]
+        size, found = max(1, self.aggregate_num), []
+        for begin in range(0, len(indices), size):
+            part = indices[begin : begin + size]
+            found += getattr(self, several)(part)[: len(part)]
+        return found
 
     def _split_master(self, state):
         """(float32 copy, state) of a multi_precision state."""
@@ -153,11 +175,13 @@ class SGD(_MomentumOptimizer):
     """
 
     is_elementwise = True
+    _aggregates = True
     _momentum_operation = "sgd_mom_update"
 
     def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
         super().__init__(momentum, **kwargs)
         self.lazy_update = lazy_update
+        self.aggregate_num = 4
 
 
 @register
@@ -237,7 +261,7 @@ class Adam(FusedOptimizer):
 
     def _rates(self, indices):
         counts, corrections = self._index_update_count, {}
-        rates = list(self._get_lrs(indices))
+        rates = list(self._lrs(indices))
         for place, index in enumerate(indices):
             t = counts[index]
             if t not in corrections:

@@ -20,6 +20,21 @@ constexpr size_t kLargestInSlab = kSlabBytes / 8;
 
 constexpr size_t aligned(size_t bytes) noexcept { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+// Taking memory is part of no graph, so it may be done while this thread captures one.
+class OutsideOfCapture {
+ public:
+  explicit OutsideOfCapture(const CudaDriver& driver) noexcept : driver_(driver) { exchange(); }
+  ~OutsideOfCapture() { exchange(); }
+  OutsideOfCapture(const OutsideOfCapture&) = delete;
+  OutsideOfCapture& operator=(const OutsideOfCapture&) = delete;
+
+ private:
+  void exchange() noexcept { static_cast<void>(driver_.thread_exchange_stream_capture_mode(&mode_)); }
+
+  const CudaDriver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 int aligned_class_of(size_t bytes) noexcept { return size_class::of(aligned(std::max<size_t>(bytes, 1))); }
 
 // What a block of the class takes.
@@ -86,6 +101,7 @@ void* CudaAllocator::make_block(int index, size_t bytes) {
 void* CudaAllocator::make_memory(size_t bytes) {
   const ContextScope scope(device_);
   const std::lock_guard guard(gang_lock());
+  const OutsideOfCapture outside(device_.driver());
   CUdeviceptr memory = 0;
   const CUresult result = device_.driver().mem_alloc(&memory, bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
@@ -98,6 +114,7 @@ void CudaAllocator::free_memory(void* memory) noexcept {
   try {
     const ContextScope scope(device_);
     const std::lock_guard guard(gang_lock());
+    const OutsideOfCapture outside(device_.driver());
     device_.note(device_.driver().mem_free(reinterpret_cast<CUdeviceptr>(memory)), "cuMemFree");
   } catch (const std::exception&) {
     return;

@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/launch_graphs.h"
 #include "backend/cuda/pinned_memory.h"
 #include "backend/cuda/staged_copies.h"
 #include "backend/cuda/stream_times.h"
+#include "base/check.h"
+#include "base/config.h"
 #include "device/registry.h"
 #include "timeline/timeline.h"
 
@@ -86,7 +89,7 @@ void CudaStream::report_times(uint64_t number) noexcept {
 }
 
 // What the work does while the timeline begins or ends has no times.
-bool CudaStream::begin_part(timeline::Label label) { return times_ && times_->begin_part(label); }
+bool CudaStream::begin_part(timeline::Label label) { return times_ && !capturing_ && times_->begin_part(label); }
 
 void CudaStream::end_part() noexcept { times_->end_part(); }
 
@@ -199,7 +202,9 @@ class CudaStream::HostCode {
   std::unique_ptr<DeviceCode> code_;
 };
 
+// What the host does once is not there to be done again.
 void CudaStream::put_host_code(CUstream where, std::unique_ptr<DeviceCode> code) {
+  check(!capturing_, ErrorKind::kRuntime, "{}: code of the host cannot be captured", to_string(device_.device()));
   auto host = std::make_unique<HostCode>(*this, *current_work(), std::move(code));
   device_.check(device_.driver().launch_host_func(where, &HostCode::run, host.get()), "cuLaunchHostFunc");
   static_cast<void>(host.release());
@@ -208,10 +213,12 @@ void CudaStream::put_host_code(CUstream where, std::unique_ptr<DeviceCode> code)
 void CudaStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
   if (bytes == 0) return;
   const CudaDriver& driver = device_.driver();
+  if (to.device == from.device)
+    return device_.check(driver.memcpy_dtod_async(address_of(to.address), address_of(from.address), bytes, handle()),
+                         "cuMemcpyDtoDAsync");
+  check(!capturing_, ErrorKind::kRuntime, "{}: copies from or to another device cannot be captured",
+        to_string(device_.device()));
   if (!to.device.is_host() && !from.device.is_host()) {
-    if (to.device == from.device)
-      return device_.check(driver.memcpy_dtod_async(address_of(to.address), address_of(from.address), bytes, handle_),
-                           "cuMemcpyDtoDAsync");
     CudaDevice &target = cuda_device(to.device), &source = cuda_device(from.device);
     target.allow_peer(source);
     return device_.check(driver.memcpy_peer_async(address_of(to.address), target.context(), address_of(from.address),
@@ -240,8 +247,18 @@ void CudaStream::put_kernel(CUfunction kernel, unsigned blocks, unsigned threads
   size_t bytes = arguments.size();
   std::array<void*, 5> extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(arguments.data()),
                                 CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-  device_.check(device_.driver().launch_kernel(kernel, blocks, 1, 1, threads, 1, 1, 0, handle_, nullptr, extra.data()),
+  device_.check(device_.driver().launch_kernel(kernel, blocks, 1, 1, threads, 1, 1, 0, handle(), nullptr, extra.data()),
                 "cuLaunchKernel");
+}
+
+// The timeline shows what is launched piece by piece.
+bool CudaStream::keeps_recurrences() const noexcept {
+  return config().cuda_graphs && role() == StreamRole::kCompute && !capturing_ && !timeline::enabled();
+}
+
+void CudaStream::recur(const RecurrencePtr& what, std::span<const uint64_t> arguments, FunctionRef<void()> launch) {
+  if (!graphs_) graphs_ = new LaunchGraphs(device_, *this);
+  graphs_->recur(what, arguments, launch);
 }
 
 }  // namespace headrace

@@ -18,6 +18,7 @@
 namespace headrace {
 
 class CudaDevice;
+class LaunchGraphs;
 class StagedCopies;
 class StreamTimes;
 
@@ -35,6 +36,8 @@ class CudaStream final : public Stream {
   void report_times(uint64_t number) noexcept override;
   bool begin_part(timeline::Label label) override;
   void end_part() noexcept override;
+  bool keeps_recurrences() const noexcept override;
+  void recur(const RecurrencePtr& what, std::span<const uint64_t> arguments, FunctionRef<void()> launch) override;
   void copy(MemoryBlock to, MemoryBlock from, size_t bytes) override;
 
   // For work that is being launched on this stream. The kernel takes one struct, whose bytes are `arguments`.
@@ -47,8 +50,10 @@ class CudaStream final : public Stream {
     put_host_code(where, std::make_unique<DeviceCodeOf<Code>>(std::move(code)));
   }
 
-  // For libraries that put work on it, while it is launched.
-  CUstream handle() const noexcept { return handle_; }
+  // For what puts work on it, while it is launched: that of the stream, or, while launches are captured, of the one
+  // that captures them.
+  CUstream handle() const noexcept { return capturing_ ? capturing_ : handle_; }
+  bool is_capturing() const noexcept { return capturing_ != nullptr; }
 
   // Any thread.
   bool has_work() noexcept { return launched_.load(std::memory_order_acquire) > completed(); }
@@ -61,6 +66,7 @@ class CudaStream final : public Stream {
   void ask_for_errors() noexcept;
 
  private:
+  friend class LaunchGraphs;  // sets capturing_
   class HostCode;
   struct Recording;
   // A point that other streams can wait for.
@@ -79,9 +85,11 @@ class CudaStream final : public Stream {
   StagedCopies& staged_copies();
 
   CudaDevice& device_;
-  StagedCopies* staged_copies_ = nullptr;  // these two: the launch thread's; null: not needed yet
+  StagedCopies* staged_copies_ = nullptr;  // these three: the launch thread's; null: not needed yet
   StreamTimes* times_ = nullptr;
-  CUstream handle_ = nullptr;  // these two: null until the first work; the launch thread's, then constant
+  LaunchGraphs* graphs_ = nullptr;
+  CUstream capturing_ = nullptr;  // the launch thread's; null: nothing is captured
+  CUstream handle_ = nullptr;     // these two: null until the first work; the launch thread's, then constant
   std::atomic<volatile uint64_t*> counter_{nullptr};  // pinned memory of the host, written by the stream
   std::atomic<uint64_t> launched_{0};
   std::mutex telling_;

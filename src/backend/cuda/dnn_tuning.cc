@@ -53,6 +53,7 @@ class StreamTimer {
 
 // One for each device, which keeps its events.
 StreamTimer& timer_of(CudaStream& stream) {
+  check(!stream.is_capturing(), ErrorKind::kRuntime, "cuda: what is captured does not run, and takes no time");
   static auto& all = *new std::array<std::unique_ptr<StreamTimer>, Accelerator::kMost>;
   auto& own = all[static_cast<size_t>(stream.accelerator().device().id)];
   if (!own) own = std::make_unique<StreamTimer>(stream);

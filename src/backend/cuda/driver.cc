@@ -83,6 +83,17 @@ void look_up_streams(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.launch_kernel, "cuLaunchKernel");
 }
 
+void look_up_graphs(Lookup& look_up, CudaDriver& driver) {
+  look_up(driver.stream_begin_capture, "cuStreamBeginCapture");
+  look_up(driver.stream_end_capture, "cuStreamEndCapture");
+  look_up(driver.thread_exchange_stream_capture_mode, "cuThreadExchangeStreamCaptureMode");
+  look_up(driver.graph_get_nodes, "cuGraphGetNodes");
+  look_up(driver.graph_instantiate, "cuGraphInstantiateWithFlags");
+  look_up(driver.graph_destroy, "cuGraphDestroy");
+  look_up(driver.graph_launch, "cuGraphLaunch");
+  look_up(driver.graph_exec_destroy, "cuGraphExecDestroy");
+}
+
 std::string text_of(const CudaDriver& driver, CUresult result) {
   const char *name = nullptr, *text = nullptr;
   driver.get_error_name(result, &name);
@@ -106,6 +117,7 @@ Loaded load_driver() {
   look_up_devices(look_up, driver);
   look_up_memory(look_up, driver);
   look_up_streams(look_up, driver);
+  look_up_graphs(look_up, driver);
   if (!look_up.missing().empty())
     return {{},
             fmt::format("{} has no {} of CUDA {}.{}; update NVIDIA's driver", path, look_up.missing(),

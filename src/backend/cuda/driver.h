@@ -47,6 +47,14 @@ struct CudaDriver {
   decltype(&cuEventCreate) event_create;
   decltype(&cuEventRecord) event_record;
   decltype(&cuEventElapsedTime) event_elapsed_time;
+  decltype(&cuStreamBeginCapture) stream_begin_capture;
+  decltype(&cuStreamEndCapture) stream_end_capture;
+  decltype(&cuThreadExchangeStreamCaptureMode) thread_exchange_stream_capture_mode;
+  decltype(&cuGraphGetNodes) graph_get_nodes;
+  decltype(&cuGraphInstantiate) graph_instantiate;
+  decltype(&cuGraphDestroy) graph_destroy;
+  decltype(&cuGraphLaunch) graph_launch;
+  decltype(&cuGraphExecDestroy) graph_exec_destroy;
   decltype(&cuModuleLoadData) module_load_data;
   decltype(&cuModuleGetFunction) module_get_function;
   decltype(&cuLaunchKernel) launch_kernel;

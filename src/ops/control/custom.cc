@@ -112,6 +112,7 @@ Operators custom_operators() {
              return a.property().dtypes(inputs.first(count)).at(count + k);
            },
        .compose = run,
+       .starts_gradient = true,
        .unsampled = "what it does is in the program",
        .open =
            OpenEnds{

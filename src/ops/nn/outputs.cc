@@ -199,6 +199,7 @@ fit.)",
        .compose = softmax_output,
        .gradient = softmax_output_gradient,
        .own_gradient = true,
+       .starts_gradient = true,
        .saves_inputs = 0b10,
        .saves_outputs = 1,
        .samples = {Sample({uniform({3, 4}), integers({3}, 0, 4)}),
@@ -266,6 +267,7 @@ OpDef regression(std::string name, std::string forward, bool by_sign, const char
              if (g.wants(1)) g.set(1, zeros_like(label));
            },
        .own_gradient = true,
+       .starts_gradient = true,
        .saves_inputs = 0b10,
        .saves_outputs = 1,
        .samples = {Sample({uniform({2, 3}), uniform({2, 3})}, make_attrs(A{.grad_scale = 2})),
@@ -325,6 +327,7 @@ OpDef svm_output() {
              if (g.wants(1)) g.set(1, zeros_like(g.input(1)));
            },
        .own_gradient = true,
+       .starts_gradient = true,
        .samples = svm_samples()});
 }
 

@@ -30,6 +30,7 @@ OpDef make_loss() {
                                      "A copy of the array whose gradient is 1, whatever the gradient of the result."));
   op.gradient = [](Gradient& g, const Attrs&) { g.set(0, ones_like(g.input(0))); };
   op.own_gradient = true;
+  op.starts_gradient = true;
   op.array_names = {.outputs = {"loss"}};
   return op;
 }
@@ -68,6 +69,7 @@ OpDef make_loss_layer() {
        },
        .gradient = [](Gradient& g, const A& a) { g.set(0, loss_gradient(g.input(0), a)); },
        .own_gradient = true,
+       .starts_gradient = true,
        .samples = {uniform({2, 3}), Sample({uniform({2, 3})}, make_attrs(A{.grad_scale = 2, .normalization = "valid"})),
                    Sample({uniform({2, 3})}, make_attrs(A{.normalization = "batch"}))}});
 }

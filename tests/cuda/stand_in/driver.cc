@@ -135,7 +135,7 @@ CUresult ctx_enable_peer_access(CUcontext, unsigned) {
 
 CUresult ctx_synchronize() {
   Context& context = machine().needed("cuCtxSynchronize");
-  if (const CUresult failure = machine().enter("cuCtxSynchronize")) return failure;
+  if (const CUresult failure = machine().enter_outside_of_capture("cuCtxSynchronize")) return failure;
   std::vector<Stream*> streams;
   {
     const std::lock_guard guard(context.mutex);
@@ -150,14 +150,14 @@ CUresult ctx_synchronize() {
 
 CUresult mem_alloc(CUdeviceptr* memory, size_t bytes) {
   Context& context = machine().needed("cuMemAlloc");
-  if (const CUresult failure = machine().enter("cuMemAlloc")) return failure;
+  if (const CUresult failure = machine().enter_outside_of_capture("cuMemAlloc")) return failure;
   *memory = context.memory.allocate(bytes);
   return *memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult mem_free(CUdeviceptr memory) {
   machine().needed("cuMemFree");
-  if (const CUresult failure = machine().enter("cuMemFree")) return failure;
+  if (const CUresult failure = machine().enter_outside_of_capture("cuMemFree")) return failure;
   Context* const owner = machine().owner(memory);
   if (!owner) violation("cuMemFree of memory that is no device's");
   owner->memory.release(memory);
@@ -173,7 +173,7 @@ CUresult mem_get_info(size_t* free, size_t* total) {
 
 CUresult mem_host_alloc(void** memory, size_t bytes, unsigned) {
   machine().needed("cuMemHostAlloc");
-  if (const CUresult failure = machine().enter("cuMemHostAlloc")) return failure;
+  if (const CUresult failure = machine().enter_outside_of_capture("cuMemHostAlloc")) return failure;
   constexpr std::align_val_t kPage{4096};
   *memory = ::operator new(bytes, kPage, std::nothrow);
   return *memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
@@ -183,7 +183,7 @@ CUresult mem_free_host(void* memory) {
   machine().needed("cuMemFreeHost");
   constexpr std::align_val_t kPage{4096};
   ::operator delete(memory, kPage);
-  return machine().enter("cuMemFreeHost");
+  return machine().enter_outside_of_capture("cuMemFreeHost");
 }
 
 // --- copies ----------------------------------------------------------------------------------------------------------
@@ -197,8 +197,15 @@ Stream& queue_of(const char* call, CUstream handle) {
   return *stream;
 }
 
+// The same for what is no part of a graph that runs again: it would be the host's, or other streams', of that moment.
+Stream& queue_outside_of_capture(const char* call, CUstream handle) {
+  Stream& stream = queue_of(call, handle);
+  if (stream.is_capturing()) violation("%s on a stream that captures", call);
+  return stream;
+}
+
 CUresult memcpy_htod(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
-  Stream& queue = queue_of("cuMemcpyHtoDAsync", stream);
+  Stream& queue = queue_outside_of_capture("cuMemcpyHtoDAsync", stream);
   if (const CUresult failure = machine().enter("cuMemcpyHtoDAsync")) return failure;
   char* const place = on_device("cuMemcpyHtoDAsync", to, bytes);
   queue.put({to}, [=] { std::memcpy(place, from, bytes); });
@@ -206,7 +213,7 @@ CUresult memcpy_htod(CUdeviceptr to, const void* from, size_t bytes, CUstream st
 }
 
 CUresult memcpy_dtoh(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  Stream& queue = queue_of("cuMemcpyDtoHAsync", stream);
+  Stream& queue = queue_outside_of_capture("cuMemcpyDtoHAsync", stream);
   if (const CUresult failure = machine().enter("cuMemcpyDtoHAsync")) return failure;
   const char* const place = on_device("cuMemcpyDtoHAsync", from, bytes);
   queue.put({from}, [=] { std::memcpy(to, place, bytes); });
@@ -248,7 +255,7 @@ CUresult stream_create(CUstream* stream, unsigned flags, int) {
 }
 
 CUresult stream_query(CUstream stream) {
-  Stream& queue = queue_of("cuStreamQuery", stream);
+  Stream& queue = queue_outside_of_capture("cuStreamQuery", stream);
   if (const CUresult failure = machine().enter("cuStreamQuery")) return failure;
   return queue.is_idle() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
@@ -260,7 +267,7 @@ CUresult event_create(CUevent* event, unsigned flags) {
 }
 
 CUresult event_record(CUevent handle, CUstream stream) {
-  Stream& queue = queue_of("cuEventRecord", stream);
+  Stream& queue = queue_outside_of_capture("cuEventRecord", stream);
   if (const CUresult failure = machine().enter("cuEventRecord")) return failure;
   Event* const event = event_of(handle);
   uint64_t number = 0;
@@ -294,7 +301,7 @@ CUresult event_elapsed_time(float* ms, CUevent begin, CUevent end) {
 }
 
 CUresult stream_wait_event(CUstream stream, CUevent handle, unsigned) {
-  Stream& queue = queue_of("cuStreamWaitEvent", stream);
+  Stream& queue = queue_outside_of_capture("cuStreamWaitEvent", stream);
   if (const CUresult failure = machine().enter("cuStreamWaitEvent")) return failure;
   Event* const event = event_of(handle);
   uint64_t number = 0;
@@ -310,7 +317,7 @@ CUresult stream_wait_event(CUstream stream, CUevent handle, unsigned) {
 }
 
 CUresult stream_write_value(CUstream stream, CUdeviceptr place, cuuint64_t value, unsigned) {
-  Stream& queue = queue_of("cuStreamWriteValue64", stream);
+  Stream& queue = queue_outside_of_capture("cuStreamWriteValue64", stream);
   if (const CUresult failure = machine().enter("cuStreamWriteValue64")) return failure;
   auto* const word = reinterpret_cast<uint64_t*>(place);  // of pinned memory, which the host and devices address alike
   queue.put({}, [word, value] { __atomic_store_n(word, value, __ATOMIC_RELEASE); });
@@ -318,7 +325,7 @@ CUresult stream_write_value(CUstream stream, CUdeviceptr place, cuuint64_t value
 }
 
 CUresult launch_host_func(CUstream stream, CUhostFn function, void* data) {
-  Stream& queue = queue_of("cuLaunchHostFunc", stream);
+  Stream& queue = queue_outside_of_capture("cuLaunchHostFunc", stream);
   if (const CUresult failure = machine().enter("cuLaunchHostFunc")) return failure;
   queue.put({}, [function, data] {
     if (machine().is_lost()) return;
@@ -332,7 +339,7 @@ CUresult launch_host_func(CUstream stream, CUhostFn function, void* data) {
 
 CUresult module_load_data(CUmodule* module, const void* image) {
   machine().needed("cuModuleLoadData");
-  if (const CUresult failure = machine().enter("cuModuleLoadData")) return failure;
+  if (const CUresult failure = machine().enter_outside_of_capture("cuModuleLoadData")) return failure;
   *module = reinterpret_cast<CUmodule>(load_image(image));
   return *module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
@@ -388,6 +395,63 @@ CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, un
   return CUDA_SUCCESS;
 }
 
+// --- graphs ----------------------------------------------------------------------------------------------------------
+
+CUresult stream_begin_capture(CUstream stream, CUstreamCaptureMode mode) {
+  Stream& queue = queue_of("cuStreamBeginCapture", stream);
+  if (const CUresult failure = machine().enter("cuStreamBeginCapture")) return failure;
+  queue.begin_capture(mode);
+  return CUDA_SUCCESS;
+}
+
+// Also of a capture that has failed, which ends here.
+CUresult stream_end_capture(CUstream stream, CUgraph* graph) {
+  std::unique_ptr<Graph> captured = queue_of("cuStreamEndCapture", stream).end_capture();
+  const CUresult failure = machine().enter("cuStreamEndCapture");
+  *graph = nullptr;
+  if (failure) return failure;
+  if (!captured) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  *graph = reinterpret_cast<CUgraph>(captured.release());
+  return CUDA_SUCCESS;
+}
+
+CUresult thread_exchange_capture_mode(CUstreamCaptureMode* mode) {
+  *mode = exchange_capture_mode(*mode);
+  return machine().enter("cuThreadExchangeStreamCaptureMode");
+}
+
+CUresult graph_get_nodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+  if (nodes) violation("cuGraphGetNodes: the stand-in only counts them");
+  *count = from_handle<Graph>(graph)->size();
+  return machine().enter("cuGraphGetNodes");
+}
+
+CUresult graph_instantiate(CUgraphExec* made, CUgraph graph, unsigned long long flags) {  // NOLINT(google-runtime-int)
+  machine().needed("cuGraphInstantiateWithFlags");
+  if (flags != 0) violation("cuGraphInstantiateWithFlags with flags that the stand-in does not know");
+  if (const CUresult failure = machine().enter("cuGraphInstantiateWithFlags")) return failure;
+  *made = reinterpret_cast<CUgraphExec>(new Graph(*from_handle<Graph>(graph)));
+  return CUDA_SUCCESS;
+}
+
+CUresult graph_destroy(CUgraph graph) {
+  delete from_handle<Graph>(graph);
+  return machine().enter("cuGraphDestroy");
+}
+
+CUresult graph_launch(CUgraphExec graph, CUstream stream) {
+  Stream& queue = queue_outside_of_capture("cuGraphLaunch", stream);
+  if (const CUresult failure = machine().enter("cuGraphLaunch")) return failure;
+  for (const Item& item : *from_handle<Graph>(graph)) queue.put(item.uses, item.work);
+  return CUDA_SUCCESS;
+}
+
+// What was put on streams goes on.
+CUresult graph_exec_destroy(CUgraphExec graph) {
+  delete from_handle<Graph>(graph);
+  return machine().enter("cuGraphExecDestroy");
+}
+
 template <class Function>
 void* address(Function* function) noexcept {
   return reinterpret_cast<void*>(function);
@@ -427,6 +491,14 @@ const std::map<std::string, void*> kFunctions = {
     {"cuEventCreate", address(event_create)},
     {"cuEventRecord", address(event_record)},
     {"cuEventElapsedTime", address(event_elapsed_time)},
+    {"cuStreamBeginCapture", address(stream_begin_capture)},
+    {"cuStreamEndCapture", address(stream_end_capture)},
+    {"cuThreadExchangeStreamCaptureMode", address(thread_exchange_capture_mode)},
+    {"cuGraphGetNodes", address(graph_get_nodes)},
+    {"cuGraphInstantiateWithFlags", address(graph_instantiate)},
+    {"cuGraphDestroy", address(graph_destroy)},
+    {"cuGraphLaunch", address(graph_launch)},
+    {"cuGraphExecDestroy", address(graph_exec_destroy)},
     {"cuModuleLoadData", address(module_load_data)},
     {"cuModuleGetFunction", address(module_get_function)},
     {"cuLaunchKernel", address(launch_kernel)},

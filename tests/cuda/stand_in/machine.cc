@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace stand_in {
 namespace {
@@ -19,6 +20,8 @@ constexpr size_t kAlignment = 512;
 
 thread_local std::vector<Context*> stack;  // of contexts, the current one last
 thread_local bool is_in_host_function = false;
+thread_local bool captures = false, is_capture_spoilt = false;
+thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 char* reserve(size_t bytes, int protection) {
   void* const found = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -114,6 +117,11 @@ void Memory::end_use(CUdeviceptr address) {
 Stream::Stream(Context& context) : context_(context), thread_([this] { run(); }) { thread_.detach(); }
 
 void Stream::put(std::vector<CUdeviceptr> uses, std::function<void()> work) {
+  if (capture_) {
+    if (!captures) violation("a thread puts work on a stream on which another one captures");
+    capture_->push_back({std::move(uses), std::move(work)});
+    return;
+  }
   for (const CUdeviceptr address : uses) machine().owner(address)->memory.begin_use(address);
   {
     const std::lock_guard guard(mutex_);
@@ -125,6 +133,23 @@ void Stream::put(std::vector<CUdeviceptr> uses, std::function<void()> work) {
 bool Stream::is_idle() {
   const std::lock_guard guard(mutex_);
   return items_.empty() && !is_busy_;
+}
+
+void Stream::begin_capture(CUstreamCaptureMode mode) {
+  if (mode != CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+    violation("cuStreamBeginCapture disturbs other threads, or trusts its own");
+  if (captures || capture_) violation("cuStreamBeginCapture before the last capture has ended");
+  if (!is_idle()) violation("cuStreamBeginCapture on a stream that has work");
+  captures = true;
+  is_capture_spoilt = false;
+  capture_ = std::make_unique<Graph>();
+}
+
+std::unique_ptr<Graph> Stream::end_capture() {
+  if (!captures || !capture_) violation("cuStreamEndCapture without a capture of this thread on this stream");
+  captures = false;
+  std::unique_ptr<Graph> graph = std::move(capture_);
+  return is_capture_spoilt ? nullptr : std::move(graph);
 }
 
 // Each piece a moment after it was put there: what does not wait for it finds out.
@@ -186,6 +211,18 @@ CUresult Machine::enter(const char* call) {
     sticky_ = code;
   }
   return sticky_;
+}
+
+CUresult Machine::enter_outside_of_capture(const char* call) {
+  if (captures && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
+    is_capture_spoilt = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  }
+  return enter(call);
+}
+
+CUstreamCaptureMode exchange_capture_mode(CUstreamCaptureMode mode) noexcept {
+  return std::exchange(capture_mode, mode);
 }
 
 bool Machine::is_lost() {

@@ -71,23 +71,35 @@ struct Event {
   std::chrono::steady_clock::time_point time{};  // when it was reached last
 };
 
+// A piece of work. `uses` are addresses of device memory in blocks that it uses.
+struct Item {
+  std::vector<CUdeviceptr> uses;
+  std::function<void()> work;
+};
+
+// What was captured; it may run any number of times.
+using Graph = std::vector<Item>;
+
 class Stream {
  public:
   explicit Stream(Context& context);
 
   Context& context() const noexcept { return context_; }
-  // Runs `work` behind everything before it. `uses` are addresses of device memory in blocks that it uses.
+  // Runs `work` behind everything before it, or notes it where the stream captures.
   void put(std::vector<CUdeviceptr> uses, std::function<void()> work);
   bool is_idle();
 
+  // From now on what is put here is noted, by the calling thread.
+  void begin_capture(CUstreamCaptureMode mode);
+  bool is_capturing() const noexcept { return capture_ != nullptr; }
+  // What was noted; null where the thread has called meanwhile what it must not.
+  std::unique_ptr<Graph> end_capture();
+
  private:
-  struct Item {
-    std::vector<CUdeviceptr> uses;
-    std::function<void()> work;
-  };
   void run();
 
   Context& context_;
+  std::unique_ptr<Graph> capture_;  // the capturing thread's
   std::mutex mutex_;
   std::condition_variable has_items_;
   std::deque<Item> items_;  // guarded by mutex_
@@ -112,6 +124,8 @@ class Machine {
   CUresult enter(const char* call);
   // An error that stays was answered.
   bool is_lost();
+  // As enter(), for a call that a thread must not make while it captures, which ends its capture without a graph.
+  CUresult enter_outside_of_capture(const char* call);
   // Of a call that needs one: ends the process where the thread has no context.
   Context& needed(const char* call);
 
@@ -122,6 +136,9 @@ class Machine {
   std::map<std::string, int> calls_;  // guarded by mutex_
   CUresult sticky_ = CUDA_SUCCESS;    // guarded by mutex_
 };
+
+// What the thread may call while it captures; gives what it was.
+CUstreamCaptureMode exchange_capture_mode(CUstreamCaptureMode mode) noexcept;
 
 // While it lives, the thread runs code that cuLaunchHostFunc took, which must not call the driver.
 class HostFunctionScope {

@@ -436,3 +436,12 @@ class TestFiles:
     def test_not_initialized(self, tmp_path):
         with pytest.raises(RuntimeError, match="has not been initialized"):
             mlp().save_parameters(str(tmp_path / "net.params"))
+
+
+def test_errors_of_a_blocks_own_forward_stay():
+    class Own(gluon.HybridBlock):
+        def forward(self, x):
+            raise KeyError("of the program")
+
+    with pytest.raises(KeyError, match="of the program"):
+        Own()({"x": nd.ones(1)})

@@ -159,6 +159,25 @@ def test_set_data_keeps_the_array():
     assert array.asnumpy().tolist() == [[1, 1], [1, 1]]
 
 
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_an_array_in_the_place_of_a_replica_is_what_layers_use(hybridized):
+    net = gluon.nn.Dense(1, in_units=2, use_bias=False)
+    net.initialize("ones")
+    net.hybridize(hybridized)
+    assert net(nd.ones((1, 2))).asscalar() == 2
+    sample = nd.array([[5.0, 7.0]])
+    sample.attach_grad()
+    with autograd.record():
+        net.weight._data[0] = sample * 1
+        y = net(nd.ones((1, 2)))
+    y.backward()
+    assert y.asscalar() == 12 and net.weight.data().asnumpy().tolist() == [[5, 7]]
+    assert sample.grad.asnumpy().tolist() == [[1, 1]]
+    again = pickle.loads(pickle.dumps(net.weight))
+    again._data[0] = nd.zeros((1, 2))
+    assert again.data().asnumpy().tolist() == [[0, 0]]
+
+
 def test_cast_converts_data_and_gradient():
     param = made((2,), init="ones")
     param.cast("float16")

@@ -119,3 +119,10 @@ def test_errors():
     for kind in (ValueError, mx.MXNetError):
         with pytest.raises(kind, match="softmax_label has 3 samples, data has 7"):
             mx.io.NDArrayIter(X, Y[:3])
+
+
+def test_the_arrays_are_those_that_batches_come_from():
+    data_iter = mx.io.NDArrayIter({"data": X}, {"label": Y}, batch_size=7)
+    assert data_iter.num_source == len(data_iter.data_list) == 2
+    data_iter.data_list[1][:] = 5
+    assert next(data_iter).label[0].asnumpy().tolist() == [5] * 7

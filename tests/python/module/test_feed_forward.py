@@ -8,6 +8,20 @@ import headrace as mx
 pytestmark = pytest.mark.filterwarnings("ignore:mxnet.model.FeedForward has been deprecated")
 
 
+def test_an_iterator_may_have_no_method_but_iter(symbol):
+    class Batches(mx.io.DataIter):
+        provide_data, provide_label = [("data", (2, 4))], [("softmax_label", (2,))]
+
+        def __iter__(self):
+            for _ in range(3):
+                yield mx.io.DataBatch([mx.nd.ones((2, 4))], [mx.nd.zeros(2)], pad=0)
+
+    seen = []
+    model = mx.model.FeedForward(symbol, num_epoch=2)
+    model.fit(Batches(2), batch_end_callback=lambda param: seen.append(param.nbatch))
+    assert seen == [1, 2, 3] * 2
+
+
 def test_learns_predicts_and_comes_back(symbol, samples, tmp_path):
     numpy.random.seed(0)
     mx.random.seed(0)

@@ -208,3 +208,23 @@ def test_modules_that_define_what_their_packages_show(module, names, home):
         assert getattr(found, name) is getattr(home, name)
     with pytest.raises(AttributeError, match=f"mxnet.{module}.absent is not in Headrace"):
         _ = found.absent
+
+
+def test_helpers_that_modules_of_programs_use():
+    from mxnet.gluon.model_zoo.vision.densenet import _make_dense_block, _make_transition
+    from mxnet.io import _has_instance, _init_data
+    from mxnet.module.base_module import _as_list, _check_input_names, _parse_data_desc
+
+    assert _as_list(3) == [3] and _as_list([3]) == [3]
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    _check_input_names(net, ["data"], "data", True)
+    with pytest.raises(ValueError, match="data_names=.*input with name 'other' is not found"):
+        _check_input_names(net, ["other"], "data", True)
+    data, label = _parse_data_desc(["data"], [], [("data", (2, 3))], None)
+    assert data[0].shape == (2, 3) and label is None
+    pairs = _init_data(np.ones((2, 3)), allow_empty=False, default_name="data")
+    assert pairs[0][0] == "data" and _has_instance(pairs, mx.nd.NDArray)
+    block, between = _make_dense_block(2, 4, 8, 0, 1), _make_transition(5)
+    for part in (block, between):
+        part.initialize()
+    assert between(block(mx.nd.ones((1, 6, 4, 4)))).shape == (1, 5, 2, 2)

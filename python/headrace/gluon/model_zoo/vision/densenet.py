@@ -29,7 +29,7 @@ def _dense_layer(growth_rate, bn_size, dropout):
     return out
 
 
-def _stage(layers, growth_rate, bn_size, dropout, number):
+def stage(layers, growth_rate, bn_size, dropout, number):
     out = nn.HybridSequential(prefix=f"stage{number}_")
     with out.name_scope():
         for _ in range(layers):
@@ -37,7 +37,7 @@ def _stage(layers, growth_rate, bn_size, dropout, number):
     return out
 
 
-def _transition(channels):
+def transition(channels):
     out = nn.HybridSequential(prefix="")
     _add_conv(out, channels, 1)
     out.add(nn.AvgPool2D(pool_size=2, strides=2))
@@ -77,11 +77,11 @@ class DenseNet(Classifier):
             )
             channels = num_init_features
             for number, layers in enumerate(block_config, 1):
-                self.features.add(_stage(layers, growth_rate, bn_size, dropout, number))
+                self.features.add(stage(layers, growth_rate, bn_size, dropout, number))
                 channels += layers * growth_rate
                 if number < len(block_config):
                     channels //= 2
-                    self.features.add(_transition(channels))
+                    self.features.add(transition(channels))
             self.features.add(nn.BatchNorm(), nn.Activation("relu"), nn.AvgPool2D(pool_size=7), nn.Flatten())
             self.output = nn.Dense(classes)
 

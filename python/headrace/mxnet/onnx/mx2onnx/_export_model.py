@@ -1,5 +1,7 @@
 """export_model: walks a symbol's nodes and has each translated."""
 
+import logging
+
 import numpy as np
 
 from .... import _checkpoint as checkpoint
@@ -129,6 +131,7 @@ def export_model(
         )
     types = [np.dtype(t) for t in types]
     shapes = [tuple(shape) for shape in shapes]
+    logging.info("Input shape of the model %s", shapes)
     declared = input_shapes(shapes, dynamic, dynamic_input_shapes)
     graph, outputs = walk.write(onnx, shapes, types, dynamic)
     model = make_model(onnx, graph, list(zip(walk.inputs, types, declared)), outputs)
@@ -136,4 +139,5 @@ def export_model(
     if run_shape_inference:
         model = onnx.shape_inference.infer_shapes(model, check_type=True)
     onnx.save(model, onnx_file_path)
+    logging.info("Exported ONNX file %s saved to disk", onnx_file_path)
     return onnx_file_path
