@@ -261,7 +261,8 @@ for name, work in {"forward": forward, "with gradients": both}.items():
             if waits:
                 last.wait_to_read()
         mx.nd.waitall()
-        report[f"{name}, {'waiting' if waits else 'not waiting'}, us"] = 1e6 / rounds * (time.perf_counter() - start)
+        microseconds = 1e6 / rounds * (time.perf_counter() - start)
+        report[f"{name}, {'waiting' if waits else 'not waiting'}, us"] = microseconds
 gradients = [p.grad().asnumpy().astype("float64").sum() for p in net.collect_params().values()]
 print(json.dumps({**report, "graphs": mx.runtime.cuda_graphs(), "results": [float(g) for g in gradients]}))
 """
