@@ -284,9 +284,11 @@ class Job:
         return _cause(self._needed_helpers())
 
     def _end_all(self, number):
-        """Workers first: they may still save something, for which they need the helpers."""
+        """Workers first: they may still save something, for which they need the helpers. Servers before the
+        scheduler, whose end those that have just begun would take for a loss.
+        """
         self._is_ending = True
-        for some, by in ((self._workers, number), (self._helpers, signal.SIGTERM)):
+        for some, by in ((self._workers, number), (self._helpers[::-1], signal.SIGTERM)):
             for one in some:
                 if one.status() is None:
                     one.end(by)

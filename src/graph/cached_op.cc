@@ -42,9 +42,13 @@ struct CachedOp::Compiled {
 
 namespace {
 
-bool has_losses(const Symbol& symbol) {
-  return std::ranges::any_of(topological_order(symbol.outputs()),
-                             [](const Node* node) { return node->op && node->op->starts_gradient; });
+// Of what the heads depend on, or of a body of control flow in it.
+bool has_losses(std::span<const NDArray> heads) {
+  return std::ranges::any_of(topological_order(heads), [](const Node* node) {
+    if (node->op && node->op->starts_gradient) return true;
+    return node->label &&
+           std::ranges::any_of(node->label->subgraphs, [](const auto& body) { return has_losses(body); });
+  });
 }
 
 constexpr size_t kMostKinds = 256;  // of calls that are remembered
@@ -291,7 +295,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   all_inputs.insert(all_inputs.end(), traced->heads.begin(), traced->heads.end());
   roots.insert(roots.end(), traced->gradients.begin(), traced->gradients.end());
   Lowered whole = lower(all_inputs, roots);
-  compiled->starts_gradient = has_losses(symbol_);
+  compiled->starts_gradient = has_losses(symbol_.outputs());
   optimize(whole);
   move_constants(whole, device_of(inputs));
   for (const NDArray& variable : traced->variables) compiled->types.push_back(variable.view());

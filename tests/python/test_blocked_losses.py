@@ -19,6 +19,7 @@ LOSSES = {
     "LinearRegressionOutput": lambda x: nd.LinearRegressionOutput(x, nd.ones((2, 3))),
     "SVMOutput": lambda x: nd.SVMOutput(x, nd.array([1, 2])),
     "MakeLoss": lambda x: nd.MakeLoss(x * 3),
+    "penalty": lambda x: nd.IdentityAttachKLSparseReg(nd.sigmoid(x), nd.full((3,), 0.1)),
 }
 ENDS = {
     "BlockGrad": lambda p: -nd.log(nd.abs(nd.pick(nd.BlockGrad(p), nd.array([1, 2]))) + 1),
@@ -85,3 +86,22 @@ def test_what_is_blocked_costs_no_backward():
         y = nd.BlockGrad(Counts()(x)) * 2
     y.backward()
     assert Counts.calls == 1  # code of the program may give any gradient
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_losses_in_bodies_have_gradients_below_what_has_none(hybridized):
+    class Rows(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, x, label):
+            def body(inputs, states):
+                row, place = F.expand_dims(inputs[0], 0), F.reshape(inputs[1], shape=(1,))
+                return F.SoftmaxOutput(row, place), states
+
+            return F.contrib.foreach(body, [x, label], [F.zeros((1,))])[0]
+
+    x, net = variable([[1.0, 2, 3], [0, 5, 2.5]]), Rows()
+    net.hybridize(hybridized)
+    with autograd.record():
+        y = nd.BlockGrad(net(x, nd.array([1, 2])))
+    y.backward()
+    wanted = nd.softmax(x).asnumpy() - numpy.eye(3)[[1, 2]]
+    numpy.testing.assert_allclose(x.grad.asnumpy(), wanted, rtol=1e-5, atol=1e-6)

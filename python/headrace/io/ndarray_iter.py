@@ -87,6 +87,7 @@ class NDArrayIter(DataIter):
             raise NotImplementedError(
                 "`NDArrayIter` only supports ``CSRNDArray`` with `last_batch_handle` set to `discard`."
             )
+        self.data_list = [array for _, array in (*self.data, *self.label)]
         self.num_source = len(self.data_list)
         self.shuffle = shuffle
         self.last_batch_handle = last_batch_handle
@@ -95,11 +96,6 @@ class NDArrayIter(DataIter):
         self._order = self.idx.copy()  # which sample stands where, after all the shuffling so far
         self._waiting = self.idx[:0]
         self.hard_reset()
-
-    @property
-    def data_list(self):
-        """The arrays of the data, then those of the labels."""
-        return [array for _, array in (*self.data, *self.label)]
 
     @property
     def provide_data(self):

@@ -30,6 +30,7 @@ class _ResetsItself(DataIter):
 
     def reset(self):
         """Starts a new pass."""
+        self._batches = None
         if self._at_start:
             self._data_iter.reset()
 

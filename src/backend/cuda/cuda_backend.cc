@@ -1,7 +1,9 @@
 #include "backend/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include "backend/cuda/dnn.h"
 #include "backend/cuda/gang_lock.h"
@@ -106,7 +108,10 @@ void CudaBackend::await_everybody(int id) noexcept {
   try {
     CudaDevice& of = device(id);
     const ContextScope scope(of);
-    of.note(of.driver().ctx_synchronize(), "cuCtxSynchronize");
+    CUresult answer = CUDA_SUCCESS;
+    while ((answer = of.driver().ctx_synchronize()) == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)  // by another thread
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    of.note(answer, "cuCtxSynchronize");
   } catch (const std::exception&) {
     return;  // of a lost device nothing is complete any more
   }

@@ -116,9 +116,10 @@ bool LaunchGraphs::Known::is_worth_capturing() const noexcept {
 }
 
 LaunchGraphs::Known& LaunchGraphs::known_as(const RecurrencePtr& what) {
-  Known& known = known_[what.get()];
-  if (known.what.lock() != what) known = {.what = what};  // another one had that address
-  return known;
+  if (const auto place = known_.find(what.get()); place != known_.end() && place->second.what.lock() == what)
+    return place->second;
+  forget_what_has_gone();
+  return known_[what.get()] = {.what = what};  // another one may have had that address
 }
 
 void LaunchGraphs::forget_what_has_gone() {
@@ -169,7 +170,6 @@ void LaunchGraphs::recur(const RecurrencePtr& what, std::span<const uint64_t> ar
 
 // Null: they cannot be captured, or it is not worth it. Nothing has run then.
 LaunchGraphs::GraphPtr LaunchGraphs::capture(FunctionRef<void()> launch) {
-  forget_what_has_gone();
   try {
     constexpr int kNormal = 0;
     if (!notes_)

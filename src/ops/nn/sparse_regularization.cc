@@ -71,6 +71,7 @@ OpDef attaching() {
        .kernel = attach,
        .gradient = gradient,
        .own_gradient = true,
+       .starts_gradient = true,
        .saves_inputs = kNothing,
        .saves_outputs = 0b10,
        .mutates = 0b10,
@@ -97,6 +98,7 @@ mean activation of sparseness_target. Raises then MXNetError for other shapes, T
          return {call(find_op("_kl_sparse_attach"), make_attrs(a), {in[0], in[1]})};
        },
        .own_gradient = true,
+       .starts_gradient = true,
        .mutates = 0b10,
        .samples = {Sample({uniform({4, 3}, 0.1, 0.9), uniform({3}, 0.1, 0.9)})}});
 }
