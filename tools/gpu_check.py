@@ -296,7 +296,8 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "convolutions and recurrent layers": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
     "moves, draws and order": lambda: run_tests(
-        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaGangs*:CudaRankGangs*:CudaKernels*:Ways/*"
+        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaGangs*:CudaGraphs*:CudaRankGangs*:"
+        "CudaKernels*:Ways/*"
     ),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "graphs in C++": lambda: run_tests("CudaGraphs.*"),

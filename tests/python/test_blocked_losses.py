@@ -66,7 +66,7 @@ def test_losses_in_networks_have_gradients_below_what_has_none(hybridized):
     numpy.testing.assert_allclose(found, [wanted, wanted], rtol=1e-5, atol=1e-6)
 
 
-def test_what_is_blocked_costs_no_backward():
+def test_below_what_is_blocked_only_code_of_the_program_is_asked():
     class Counts(autograd.Function):
         calls = 0
 
