@@ -45,7 +45,7 @@ bool overwrites_pending_input(const Program& program, std::span<const Operand> i
 }
 
 Machine::Machine(const Program& program, const Iteration& iteration, std::span<const Operand> inputs,
-                 std::span<const Operand> outputs, const Scalars& scalars, bool stream, int64_t longest)
+                 std::span<const Operand> outputs, const Scalars& scalars, int64_t longest)
     : program_(program), iteration_(iteration) {
   const auto length = static_cast<size_t>(std::min(longest, kTile));
   tile_bytes_ = round_up(length * item_size(program.compute_type())) + (length == kTile ? kTilePadding : 0);
@@ -61,7 +61,7 @@ Machine::Machine(const Program& program, const Iteration& iteration, std::span<c
   slots_ = reinterpret_cast<void**>(take(slot_bytes));
   for (int i = 0; i < program.num_scalars(); ++i) slots_[i] = const_cast<Program::Scalar*>(&scalars[i]);
   add_inputs(inputs);
-  add_outputs(inputs, outputs, stream);
+  add_outputs(inputs, outputs);
   const Kernel fill = kernels(program.compute_type()).get(Opcode::kCopy, 1);
   for (const Program::Fill& item : program.fills()) {
     slots_[item.result] = take_tile();
@@ -83,7 +83,8 @@ Machine::Access Machine::access(const Operand& operand, size_t number) const {
   result.strides = iteration_.strides_of(number);
   result.item_size = static_cast<int64_t>(item_size(operand.dtype));
   result.even = even_step(iteration_, result.strides, result.step);
-  result.in_place = operand.dtype == dtype_of(program_.compute_type()) && result.strides[iteration_.ndim() - 1] == 1;
+  result.converted = operand.dtype != dtype_of(program_.compute_type());
+  result.in_place = !result.converted && result.strides[iteration_.ndim() - 1] == 1;
   return result;
 }
 
@@ -104,7 +105,7 @@ void Machine::add_inputs(std::span<const Operand> inputs) {
   }
 }
 
-void Machine::add_outputs(std::span<const Operand> inputs, std::span<const Operand> outputs, bool stream) {
+void Machine::add_outputs(std::span<const Operand> inputs, std::span<const Operand> outputs) {
   for (int o = 0; o < program_.num_outputs(); ++o) {
     const auto slot = static_cast<uint16_t>(program_.first_output() + o);
     if (outputs.empty()) {
@@ -116,7 +117,7 @@ void Machine::add_outputs(std::span<const Operand> inputs, std::span<const Opera
     item.store = store_function(program_.compute_type(), outputs[o].dtype);
     const bool is_input =
         std::any_of(inputs.begin(), inputs.end(), [&](const Operand& input) { return input.data == outputs[o].data; });
-    item.stream = stream && item.in_place && item.even && !is_input;
+    item.stream = item.even && item.step == 1 && !is_input && iteration_.count * item.item_size >= simd::kStreamBytes;
     item.in_place = item.in_place && !item.stream && !overwrites_pending_input(program_, inputs, outputs[o], o);
     if (!(item.in_place && item.even)) item.tile = take_tile();
     slots_[slot] = item.tile;
@@ -188,7 +189,7 @@ void* Machine::prepare_output(const Access& access, int64_t first, bool within_r
 void Machine::put_back(const Access& access, int64_t first, int64_t n, bool within_row) {
   if (access.in_place && (access.even || within_row)) return;
   if (access.stream) {
-    simd::stream_copy(place_of(access, first), access.tile, static_cast<size_t>(n * access.item_size));
+    stream_out(access, place_of(access, first), n);
   } else if (access.even) {
     access.store(access.tile, place_of(access, first), access.step, n);
   } else {
@@ -198,6 +199,13 @@ void Machine::put_back(const Access& access, int64_t first, int64_t n, bool with
       access.store(static_cast<const char*>(access.tile) + done * width, memory, stride, length);
     });
   }
+}
+
+// The first n <= kTile values of the tile.
+void Machine::stream_out(const Access& access, char* memory, int64_t n) {
+  alignas(kAlignment) std::byte stored[kTile * 8];
+  if (access.converted) access.store(access.tile, stored, 1, n);
+  simd::stream_copy(memory, access.converted ? stored : access.tile, static_cast<size_t>(n * access.item_size));
 }
 
 void Machine::run_tile(int64_t first, int64_t n) {
@@ -228,15 +236,16 @@ bool Machine::run_single(int64_t begin, int64_t end) {
   for (const Access& access : inputs_) fetch(access, begin, end - begin, true);
   const char* arguments[3];
   int64_t steps[3];  // bytes per element
+  const auto width = static_cast<int64_t>(item_size(program_.compute_type()));
   for (int i = 0; i < 3; ++i) {
     arguments[i] = static_cast<const char*>(slots_[item.arguments[i]]);
-    steps[i] = item.arguments[i] >= program_.first_input() ? output.item_size : 0;
+    steps[i] = item.arguments[i] >= program_.first_input() ? width : 0;
   }
   char* memory = place_of(output, begin);
   for (int64_t left = end - begin; left > 0;) {
     const int64_t n = std::min(kTile, left);
     item.kernel(output.tile, arguments[0], arguments[1], arguments[2], n);
-    simd::stream_copy(memory, output.tile, static_cast<size_t>(n * output.item_size));
+    stream_out(output, memory, n);
     for (int i = 0; i < 3; ++i) arguments[i] += n * steps[i];
     memory += n * output.item_size;
     left -= n;

@@ -29,10 +29,10 @@ inline bool needed_after(const Program& program, size_t input, size_t output) {
 
 class Machine {
  public:
-  // With no outputs given, the program's outputs stay in tiles. `stream`: write outputs that can be written in place
-  // past the caches. `longest`: the largest n that run_tile will see.
+  // With no outputs given, the program's outputs stay in tiles. Large ones that lie in order are written past the
+  // caches. `longest`: the largest n that run_tile will see.
   Machine(const Program& program, const Iteration& iteration, std::span<const Operand> inputs,
-          std::span<const Operand> outputs, const Scalars& scalars, bool stream, int64_t longest);
+          std::span<const Operand> outputs, const Scalars& scalars, int64_t longest);
 
   // Positions [first, first + n) of the iteration space, n <= kTile unless no operand needs a tile.
   void run_tile(int64_t first, int64_t n);
@@ -55,22 +55,24 @@ class Machine {
     Store store;
     void* tile;
     uint16_t slot;
-    bool even;      // offset = position * step over the whole space
-    bool in_place;  // unit steps in the compute type: wherever a stretch is even the kernels work on the memory itself
-    bool once;      // the same value everywhere: loaded when the machine is made
-    bool stream;
+    bool even;       // offset = position * step over the whole space
+    bool in_place;   // unit steps in the compute type: wherever a stretch is even the kernels work on the memory itself
+    bool once;       // the same value everywhere: loaded when the machine is made
+    bool stream;     // written past the caches, from the tile
+    bool converted;  // between the dtype of the memory and the compute type
   };
 
   bool run_single(int64_t begin, int64_t end);
   Access access(const Operand& operand, size_t number) const;
   void add_inputs(std::span<const Operand> inputs);
-  void add_outputs(std::span<const Operand> inputs, std::span<const Operand> outputs, bool stream);
+  void add_outputs(std::span<const Operand> inputs, std::span<const Operand> outputs);
   std::byte* take(size_t bytes) noexcept;
   void* take_tile() noexcept { return take(tile_bytes_); }
   char* place_of(const Access& access, int64_t position) const;
   void fetch(const Access& access, int64_t first, int64_t n, bool within_row);
   void* prepare_output(const Access& access, int64_t first, bool within_row) const;
   void put_back(const Access& access, int64_t first, int64_t n, bool within_row);
+  static void stream_out(const Access& access, char* memory, int64_t n);
   template <class F>
   void for_each_run(const Access& access, int64_t first, int64_t n, F&& f) const;
 

@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "op/formula/iteration.h"
 #include "op/formula/machine.h"
-#include "op/simd/memory.h"
 
 namespace headrace {
 namespace {
@@ -69,9 +68,8 @@ void run(const Program& program, const Shape& space, std::span<const Operand> in
   if (count <= kSmallCount && run_small(program, space, count, inputs, outputs, parameters)) return;
   const Iteration iteration = simplify(space, inputs, outputs, &outputs[0]);
   const Scalars scalars = compute_scalars(program, parameters);
-  const bool stream = count * static_cast<int64_t>(item_size(program.compute_type())) >= simd::kStreamBytes;
   const auto body = [&](int64_t begin, int64_t end) {
-    Machine(program, iteration, inputs, outputs, scalars, stream, end - begin).run_range(begin, end);
+    Machine(program, iteration, inputs, outputs, scalars, end - begin).run_range(begin, end);
   };
   const double cost = cost_ns(program, count);
   if (cost < kLeastSharedNs) {
@@ -118,7 +116,7 @@ struct TileReader::State {
   State(const Program& program, const Shape& space, std::span<const Operand> inputs, std::span<const double> parameters)
       : iteration(simplify(space, inputs, {}, nullptr)),
         scalars(compute_scalars(program, parameters)),
-        machine(program, iteration, inputs, {}, scalars, false, kTile) {}
+        machine(program, iteration, inputs, {}, scalars, kTile) {}
 
   Iteration iteration;
   Scalars scalars;

@@ -12,8 +12,9 @@ enum class Combine : uint8_t { kSum, kProd, kMax, kMin };
 inline constexpr int kCombineCount = 4;
 
 // What partial results are held in. Sums and products: double for the float compute types, 64 bits for the integer
-// ones, so that a float32 sum is exact to about one rounding. Extremes: the compute type itself. NaN wins over all
-// numbers.
+// ones. Along a run four float32 elements at most are added as such before their sum goes on in double: the error of a
+// sum is at most two roundings of the sum of magnitudes, whatever its length. Extremes: the compute type itself. NaN
+// wins over all numbers.
 ComputeType accumulator_type(Combine combine, ComputeType elements) noexcept;
 
 struct CombineKernels {

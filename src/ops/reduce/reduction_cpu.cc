@@ -206,7 +206,8 @@ void reduce_rows(KernelContext& context, const Job& job) {
 }  // namespace
 
 ComputeType reduction_compute_type(DType input, DType output) noexcept {
-  if (is_floating(input)) return input == DType::kFloat64 ? ComputeType::kFloat64 : ComputeType::kFloat32;
+  if (is_floating(input))
+    return input == DType::kFloat64 || output == DType::kFloat64 ? ComputeType::kFloat64 : ComputeType::kFloat32;
   if (is_floating(output)) return ComputeType::kFloat64;
   return compute_type_of(item_size(input) > item_size(output) ? input : output);
 }

@@ -42,8 +42,9 @@ void mean_gradient(Gradient& g, const A& a) {
 }
 
 const char* kSumAxisNote =
-    "\n\nReduces over `axis` (an integer, a tuple, or None for all axes). The dtype is kept; float16 and float32 are "
-    "accumulated in double precision. Raises ValueError for an axis that is out of range or named twice.";
+    "\n\nReduces over `axis` (an integer, a tuple, or None for all axes). The dtype is kept; sums of float16 and "
+    "float32 are "
+    "held in double precision. Raises ValueError for an axis that is out of range or named twice.";
 
 OpDef sum_axes() {
   return reduction_operator<SumAxesAttrs>(make(Combine::kSum), keeps_dtype<SumAxesAttrs>,

@@ -354,24 +354,35 @@ TEST(Machine, BitsDoNotDependOnThreads) {
   }
 }
 
-// Large dense results: written past the caches and by several threads, with the same bits as small ones.
+// Large dense results, written past the caches and by several threads, have the bits of small ones; in all dtypes that
+// they are stored in, wherever they begin.
 TEST(Machine, LargeArraysHaveTheBitsOfSmallOnes) {
-  constexpr int64_t kCount = (int64_t{9} << 20) / 4 + 77;
   const Expr x = input(0);
-  const Program program({1, 1, {1 / (1 + exp(-x * parameter(0)))}}, ComputeType::kFloat32);
-  std::vector<float> in(kCount), out(kCount), part(1000);
+  const Program chain({1, 1, {1 / (1 + exp(-x * parameter(0)))}}, ComputeType::kFloat32),
+      comparison({1, 1, {x > parameter(0)}}, ComputeType::kFloat32);
+  constexpr int64_t kBytes = int64_t{9} << 20, kPart = 1000;
+  std::vector<float> in(kBytes);
   Random random(3);
   for (float& value : in) value = std::uniform_real_distribution<float>(-20, 20)(random);
   const int64_t stride = 1;
   const double scale = 0.7;
-  const Operand from{in.data(), DType::kFloat32, &stride}, to{out.data(), DType::kFloat32, &stride};
-  run(program, Shape{kCount}, {&from, 1}, {&to, 1}, {&scale, 1});
-  for (int64_t first = 0; first < kCount; first += 1000) {
-    const int64_t n = std::min<int64_t>(1000, kCount - first);
-    const Operand from_part{in.data() + first, DType::kFloat32, &stride},
-        to_part{part.data(), DType::kFloat32, &stride};
-    run(program, Shape{n}, {&from_part, 1}, {&to_part, 1}, {&scale, 1});
-    ASSERT_EQ(std::memcmp(part.data(), out.data() + first, n * sizeof(float)), 0) << first;
+  for (const Program* program : {&chain, &comparison}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kBfloat16, DType::kUint8, DType::kBool}) {
+      const auto width = static_cast<int64_t>(item_size(dtype));
+      const int64_t count = kBytes / width - 77;
+      std::vector<char> out(kBytes), part(kPart * width);
+      const auto apply = [&](int64_t first, int64_t n, char* to) {
+        const Operand from{in.data() + first, DType::kFloat32, &stride}, result{to, dtype, &stride};
+        run(*program, Shape{n}, {&from, 1}, {&result, 1}, {&scale, 1});
+      };
+      char* const whole = out.data() + width;
+      apply(0, count, whole);
+      for (int64_t first = 0; first < count; first += kPart) {
+        const int64_t n = std::min(kPart, count - first);
+        apply(first, n, part.data());
+        ASSERT_EQ(std::memcmp(part.data(), whole + first * width, n * width), 0) << static_cast<int>(dtype) << first;
+      }
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "op/invoke.h"
@@ -66,6 +67,28 @@ TEST(Reduction, ManyElementsAreSummedExactlyEnough) {
   for (int64_t axis : {0, 1}) {
     NDArray means = call("_npi_mean", {tenths}, {{"axis", Shape{axis}}});
     EXPECT_EQ(means.to_vector<float>(), std::vector<float>(4096, 0.1f));
+  }
+}
+
+// Magnitudes from 2^-20 to 2^20, so that sums of floats would lose most of the small ones.
+std::vector<float> wide_range(size_t n) {
+  std::mt19937 generator(5);
+  std::uniform_real_distribution<float> exponent(-20, 20);
+  std::vector<float> x(n);
+  for (float& value : x) value = std::exp2(exponent(generator)) * (generator() % 2 == 0 ? 1.0f : -1.0f);
+  return x;
+}
+
+TEST(Reduction, ErrorsOfSumsDoNotGrowWithTheirLength) {
+  for (int64_t n : {63, 64, 1000, 131073, 1 << 20}) {
+    const std::vector<float> x = wide_range(static_cast<size_t>(n));
+    const double exact = std::accumulate(x.begin(), x.end(), 0.0);
+    const double magnitudes =
+        std::accumulate(x.begin(), x.end(), 0.0, [](double a, float b) { return a + std::abs(b); });
+    const NDArray values = NDArray::from<float>(x, Shape{n});
+    EXPECT_NEAR(call("_np_sum", {values}).item(), exact, std::ldexp(magnitudes, -23)) << n;
+    EXPECT_NEAR(call("_np_sum", {values}, {{"dtype", DType::kFloat64}}).item(), exact, std::ldexp(magnitudes, -48))
+        << n;
   }
 }
 
