@@ -8,22 +8,31 @@ from .ndarray.ndarray import NDArray
 
 _advanced = {np: _core.function("_advanced_index", np) for np in (False, True)}
 _assign = {np: _core.function("_advanced_index_assign", np) for np in (False, True)}
+_assign_number = _core.function("_npi_boolean_mask_assign_scalar", True)
 
 
 def get(array, key):
     """``array[key]``: a copy of the selected elements, or a view where ``key`` is basic after all."""
-    truth = _truth(key) if array._is_np else None
+    np = array._is_np
+    if isinstance(key, NDArray) and array.ndim >= _axes_of(key) > 0:
+        arrays = [one.as_in_context(array.ctx) for one in _index_arrays(_item(key, np), array, 0)]
+        selected = _advanced[np](array, *arrays, axes=tuple(range(len(arrays))))
+        return selected if selected.ndim or np else selected.reshape((1,))
+    truth = _truth(key) if np else None
     if truth is not None:
         return (array[None] if truth else array[None][:0]).copy()
     parsed = _Key(array, key)
     if not parsed.arrays:
         return array[parsed.basic]
-    selected = _advanced[array._is_np](array[parsed.basic], *parsed.arrays, axes=tuple(parsed.axes))
-    return selected if selected.ndim or array._is_np else selected.reshape((1,))
+    selected = _advanced[np](array[parsed.basic], *parsed.arrays, axes=tuple(parsed.axes))
+    return selected if selected.ndim or np else selected.reshape((1,))
 
 
 def assign(array, key, value):
     """``array[key] = value`` in place."""
+    if _chooses_for_number(array, key, value):
+        _assign_number(array, key.as_in_context(array.ctx), value=value, out=array)
+        return
     truth = _truth(key) if array._is_np else None
     if truth is not None:
         key = None
@@ -44,6 +53,25 @@ def assign(array, key, value):
         read.copy() if _core.may_share_memory(read, array) else read for read in (given, *parsed.arrays)
     )
     _assign[array._is_np](array[parsed.basic], given, *indices, axes=tuple(parsed.axes))
+
+
+def _axes_of(key):
+    """How many axes an array as a key selects along."""
+    return key.ndim if key._dtype_name == "bool" else 1
+
+
+def _chooses_for_number(array, key, value):
+    """Whether one number goes where a mask says: nobody has to wait for the mask then."""
+    return (
+        isinstance(key, NDArray)
+        and key._dtype_name == "bool"
+        and array._is_np
+        and 0 < key.ndim <= array.ndim
+        and key.shape == array.shape[: key.ndim]
+        and isinstance(value, (int, float))
+        and array._dtype_name.startswith("float")
+        and not _core.is_recording()
+    )
 
 
 def _truth(key):

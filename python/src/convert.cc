@@ -258,41 +258,33 @@ Ref as_numpy(PyObject* asarray, PyObject* object, PyObject* dtype) {
   const Ref wide(PyObject_CallFunctionObjArgs(asarray, object, nullptr));
   return Ref(wide ? PyObject_CallMethod(wide.get(), "astype", "O", dtype) : nullptr);
 }
-}  // namespace
 
-NDArray from_object(PyObject* object, std::optional<DType> dtype) {
-  static constinit Imported asarray("numpy", "ascontiguousarray");
-  static constinit Imported array_class("numpy", "ndarray");
-  bool was_scalar = true;
-  Ref converted;
-  bool through_bits = dtype == DType::kBfloat16;
-  PyObject* target = dtype && !through_bits ? numpy_dtype(*dtype) : nullptr;
-  if (through_bits) target = numpy_dtype(DType::kFloat32);
-  converted = Ref(target ? PyObject_CallFunctionObjArgs(asarray.get(), object, target, nullptr)
-                         : PyObject_CallFunctionObjArgs(asarray.get(), object, nullptr));
-  if (!converted && target && PyErr_ExceptionMatches(PyExc_OverflowError))
-    converted = as_numpy(asarray.get(), object, target);
-  if (!converted) throw PythonError();
-  // ascontiguousarray makes a scalar 1-d; the object's own ndim tells.
-  if (PyObject_IsInstance(object, array_class.get()) == 1 || PySequence_Check(object)) was_scalar = false;
-  if (Ref ndim(PyObject_GetAttrString(object, "ndim")); ndim)
-    was_scalar = PyLong_AsLong(ndim.get()) == 0;
-  else
-    PyErr_Clear();
-  Ref own_dtype(checked(PyObject_GetAttrString(converted.get(), "dtype")));
-  DType stored;
+DType dtype_of_numpy(PyObject* array) {
+  const Ref dtype(checked(PyObject_GetAttrString(array, "dtype")));
   try {
-    stored = to_dtype(own_dtype.get());
+    return to_dtype(dtype.get());
   } catch (const Error&) {
-    Ref text(PyObject_Str(own_dtype.get()));
+    Ref text(PyObject_Str(dtype.get()));
     fail(ErrorKind::kType, "array: NumPy dtype {} has no counterpart here; convert the data to a number type first",
          text ? PyUnicode_AsUTF8(text.get()) : "?");
   }
+}
+}  // namespace
+
+NDArray from_object(PyObject* object, std::optional<DType> dtype) {
+  static constinit Imported asarray("numpy", "asarray");
+  // bfloat16 is no number of NumPy's: the caller converts.
+  const std::optional<DType> wanted = dtype == DType::kBfloat16 ? DType::kFloat32 : dtype;
+  PyObject* const target = wanted ? numpy_dtype(*wanted) : Py_None;
+  static PyObject* const row_major = PyUnicode_InternFromString("C");
+  Ref converted(PyObject_CallFunctionObjArgs(asarray.get(), object, target, row_major, nullptr));
+  if (!converted && wanted && PyErr_ExceptionMatches(PyExc_OverflowError))
+    converted = as_numpy(asarray.get(), object, target);
+  if (!converted) throw PythonError();
+  const DType stored = wanted ? *wanted : dtype_of_numpy(converted.get());
   Py_buffer view;
   if (PyObject_GetBuffer(converted.get(), &view, PyBUF_C_CONTIGUOUS) != 0) throw PythonError();
-  Shape shape;
-  if (!was_scalar)
-    for (int i = 0; i < view.ndim; ++i) shape.push_back(view.shape[i]);
+  const Shape shape(view.shape, view.shape + view.ndim);
   NDArray array;
   try {
     array = NDArray::from_host(view.buf, shape, stored);

@@ -162,8 +162,8 @@ bool Scheduler::register_task(ThreadContext& context, Task& task, bool into_batc
 
 void Scheduler::submit(Task* task) {
   ThreadContext& context = threads_.current();
-  if (forking_.load(std::memory_order_relaxed)) [[unlikely]]
-    await_fork(context);
+  if (wants_quiet_.load(std::memory_order_relaxed)) [[unlikely]]
+    await_quiet(context);
   Stream* const stream = task->stream;
   const bool cheap = task->cost_ns < Engine::kInlineCostNs && !task->may_block && !stream;
   const bool into_batch = !cheap && !task->may_block && !stream;

@@ -134,7 +134,7 @@ class Scheduler {
   bool help_until(ThreadContext& context, const Waiting& waiting);
   bool help(ThreadContext& context, const Waiting& waiting);
 
-  void await_fork(const ThreadContext& context) const noexcept;
+  void await_quiet(const ThreadContext& context) const noexcept;
   bool try_quiesce() noexcept;
   void abandon_everything() noexcept;
   void forget_lost_tasks() noexcept;
@@ -155,8 +155,8 @@ class Scheduler {
 
   alignas(64) FairLock registration_;  // held while registering, when there is no owner
   FairLock control_;                   // guards changes of owner_ and of is_pusher
-  // A fork is about to begin: a thread that pushes waits, else the engine might never be without tasks.
-  std::atomic<bool> forking_{false};
+  // A fork or the end is about to come: a thread that pushes waits, else the engine might never be without tasks.
+  std::atomic<bool> wants_quiet_{false};
   bool is_quiet_ = false;  // nothing was queued or running at the fork; written by the forking thread
 
   ThreadRegistry threads_;

@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-constexpr std::chrono::milliseconds kForkPatience{100};
+constexpr std::chrono::milliseconds kQuietPatience{100};
 
 }  // namespace
 
@@ -27,7 +27,9 @@ void Scheduler::drain() noexcept {
 void Scheduler::shutdown() noexcept {
   const ThreadContext& context = threads_.current();
   if (context.depth > 0 || context.frame) return;
+  wants_quiet_.store(true, std::memory_order_relaxed);
   drain();
+  wants_quiet_.store(false, std::memory_order_relaxed);
   visit_device_queues([](DeviceQueue& queue) { queue.stop(); });
   blocking_.stop();
   compute_.stop();
@@ -36,10 +38,10 @@ void Scheduler::shutdown() noexcept {
 }
 
 // Not for ever: what is pending may need a lock that this thread holds. Tasks push on: others wait for their end.
-void Scheduler::await_fork(const ThreadContext& context) const noexcept {
+void Scheduler::await_quiet(const ThreadContext& context) const noexcept {
   if (context.depth > 0 || context.frame) return;
-  const Deadline patience = std::chrono::steady_clock::now() + kForkPatience;
-  while (forking_.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < patience)
+  const Deadline patience = std::chrono::steady_clock::now() + kQuietPatience;
+  while (wants_quiet_.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < patience)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
@@ -67,7 +69,7 @@ void Scheduler::quiesce_for_fork() noexcept {
   ThreadContext& context = threads_.current();
   // Inside a task there is no waiting for all tasks; the child of such a fork starts anew.
   is_quiet_ = context.depth == 0 && !context.frame;
-  forking_.store(is_quiet_, std::memory_order_relaxed);
+  wants_quiet_.store(is_quiet_, std::memory_order_relaxed);
   while (is_quiet_ && !try_quiesce()) {
   }
 }
@@ -85,7 +87,7 @@ void Scheduler::lock_for_fork() noexcept {
 }
 
 void Scheduler::after_fork(bool in_child) noexcept {
-  forking_.store(false, std::memory_order_relaxed);
+  wants_quiet_.store(false, std::memory_order_relaxed);
   slab_after_fork();
   kept_.unlock_after_fork();
   failures_.unlock_after_fork();

@@ -220,7 +220,7 @@ FieldInfo describe() {
   info.of_files = f.is_of_files;
   info.counts_inputs = f.is_count;
   info.bounds = f.bounds;
-  static const A sample{};
+  static const A& sample = *new A{};
   info.offset =
       static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*f.member)) - reinterpret_cast<const char*>(&sample));
   info.get = [](const void* attrs) -> AttrValue {
@@ -255,15 +255,15 @@ FieldInfo describe() {
 
 }  // namespace attrs_detail
 
-// The schema of attribute struct A, made once.
+// The schema of attribute struct A, made once and never destroyed: threads may compute while the process ends.
 template <class A>
 const AttrSchema& schema_of() {
-  static const AttrSchema schema = [] {
+  static const AttrSchema& schema = *new AttrSchema([] {
     AttrSchema s;
     [&]<size_t... I>(std::index_sequence<I...>) { (s.fields.push_back(attrs_detail::describe<A, I>()), ...); }
     (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(A::kFields)>>>{});
     return s;
-  }();
+  }());
   return schema;
 }
 

@@ -1,7 +1,9 @@
 // A process may end while operations are queued: they run before the libraries that they use are gone.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "op/invoke.h"
 
@@ -22,6 +24,26 @@ void leave_work_and_exit() {
 TEST(WorkLeftAtExit, RunsToItsEnd) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(leave_work_and_exit(), testing::ExitedWithCode(0), "");
+}
+
+// Threads that nobody joins go on while the process ends, as those of a server do.
+void exit_beside_busy_threads() {
+  const NDArray x = full({8, 8}, 0.5, DType::kFloat32, {});
+  const auto compute = [x] {
+    for (;;) {
+      call("softmax", {call("dot", {x, x})}, {{"axis", int64_t{1}}}).wait_to_read();
+      call("norm", {call("mean", {x}, {{"axis", Shape{0}}})}).wait_to_read();
+      call("elemwise_add", {x, x});
+    }
+  };
+  for (int i = 0; i < 3; ++i) std::thread(compute).detach();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::exit(0);
+}
+
+TEST(WorkLeftAtExit, OfOtherThreadsDoesNotKeepTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (int i = 0; i < 5; ++i) EXPECT_EXIT(exit_beside_busy_threads(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -80,7 +80,9 @@ class CachedBlock(Block):
             parameters = self.collect_params().values()
             if any(param._deferred_init and not shape_is_known(param.shape) for param in parameters):
                 self._run_blocks(*regroup(iter(flat), graph.in_format))
-            for param in parameters:
+            # Random numbers are drawn in the order in which the graph reads the parameters.
+            read = [source for source in graph.sources if not isinstance(source, int)]
+            for param in dict.fromkeys([*read, *parameters]):
                 param._finish_deferred_init()
             return graph.inputs(flat, ctx)
 

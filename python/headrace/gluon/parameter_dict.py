@@ -60,6 +60,9 @@ class ParameterDict:
     def __len__(self):
         return len(self._params)
 
+    def __bool__(self):
+        return True  # `params or other`: one without parameters counts, too
+
     def keys(self):
         return self._params.keys()
 

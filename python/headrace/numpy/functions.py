@@ -4,6 +4,7 @@ import numpy as _numpy
 
 from .. import _core
 from ._operands import is_symbol, operand
+from .multiarray import NDArray
 from .multiarray import front_end as _np
 
 __all__ = [
@@ -136,11 +137,11 @@ def where(condition, x=None, y=None):
         return _np().nonzero(condition)
     if x is None or y is None:
         raise ValueError("where: give both x and y, or, beside an array with values, neither")
-    if _numpy.isscalar(condition) and (is_symbol(x) or is_symbol(y)):
+    if not isinstance(condition, NDArray) and _numpy.isscalar(condition) and (is_symbol(x) or is_symbol(y)):
         return x if condition else y
-    kind = (_numpy.isscalar(x), _numpy.isscalar(y))
-    chosen = [one for one in (x, y) if not _numpy.isscalar(one)]
-    numbers = [float(one) for one in (x, y) if _numpy.isscalar(one)]
+    kind = tuple(not isinstance(one, NDArray) and _numpy.isscalar(one) for one in (x, y))
+    chosen = [one for one, is_number in zip((x, y), kind) if not is_number]
+    numbers = [float(one) for one, is_number in zip((x, y), kind) if is_number]
     return _where[kind](condition, *chosen, *numbers)
 
 

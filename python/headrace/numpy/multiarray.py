@@ -14,6 +14,9 @@ from ..ndarray.ufuncs import call_with_copies
 
 __all__ = ["ndarray", "array", "empty"]
 
+_reshape = _core.function("_np_reshape", True)
+_transpose = _core.function("_np_transpose", True)
+
 
 class ndarray(NDArray):
     """A multi-dimensional array with NumPy's semantics whose operations run asynchronously.
@@ -44,7 +47,7 @@ class ndarray(NDArray):
     @property
     def T(self):
         """The array with its axes reversed, sharing memory."""
-        return self if self.ndim < 2 else self.transpose()
+        return self if self.ndim < 2 else _transpose(self)
 
     @property
     def asscalar(self):
@@ -113,16 +116,16 @@ class ndarray(NDArray):
 
     def reshape(self, *shape, **kwargs):
         """The same values in another shape, sharing memory when the array is packed. One extent may be -1."""
-        order = kwargs.pop("order", "C")
-        if "shape" in kwargs:
-            shape = kwargs.pop("shape")
-        elif "newshape" in kwargs:
-            shape = kwargs.pop("newshape")
-        elif len(shape) == 1:
+        if len(shape) == 1:
             shape = shape[0]
+        if not kwargs:
+            return _reshape(self, shape)
+        order = kwargs.pop("order", "C")
+        for name in ("shape", "newshape"):
+            shape = kwargs.pop(name, shape)
         if kwargs:
             raise TypeError(f"reshape: unexpected arguments {sorted(kwargs)}; known are shape and order")
-        return front_end().reshape(self, shape, order=order)
+        return _reshape(self, shape, order=order)
 
     def reshape_view(self, *shape, **kwargs):
         """Like ``reshape``."""
@@ -136,15 +139,15 @@ class ndarray(NDArray):
         """The array with its axes permuted (reversed by default), sharing memory."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0]
-        return front_end().transpose(self, axes or None)
+        return _transpose(self, axes or None)
 
     def flatten(self, order="C"):
         """A one-dimensional copy."""
-        return front_end().reshape(self, (-1,), order=order).copy()
+        return _reshape(self, -1, order=order).copy()
 
     def ravel(self, order="C"):
         """The values in one dimension, sharing memory when the array is packed."""
-        return front_end().reshape(self, (-1,), order=order)
+        return _reshape(self, -1, order=order)
 
     # --- with the options of NumPy's methods ---
 

@@ -335,7 +335,8 @@ class Symbol(Arithmetic, WithoutValues):
     def reshape(self, *shape, **kwargs):
         """As nd.NDArray.reshape: one tuple, several integers, or `shape=`; `reverse`."""
         if shape:
-            kwargs["shape"] = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+            given = shape[0] if len(shape) == 1 else shape
+            kwargs["shape"] = given if isinstance(given, int) else tuple(given)
         return apply("Reshape", "reshape", [self], kwargs, self._is_np)
 
 

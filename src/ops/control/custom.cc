@@ -11,14 +11,14 @@ namespace headrace {
 namespace {
 
 CustomFactory& factory() {
-  static CustomFactory instance;
+  static CustomFactory& instance = *new CustomFactory;
   return instance;
 }
 
 std::string listed(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
 
 const std::string& name_of(const std::vector<std::string>& names, size_t i) {
-  static const std::string none;
+  static const std::string& none = *new std::string;
   return i < names.size() ? names[i] : none;
 }
 

@@ -144,7 +144,7 @@ int64_t images_at_once(const ConvolutionProblem& p) {
 }
 
 const Reduction& sum() {
-  static const Reduction reduction(Combine::kSum);
+  static const Reduction& reduction = *new Reduction(Combine::kSum);
   return reduction;
 }
 

@@ -13,11 +13,11 @@ namespace headrace {
 namespace {
 
 const Reduction& absolute_sum() {
-  static const Reduction reduction(Combine::kSum, [](Expr x) { return abs(x); });
+  static const Reduction& reduction = *new Reduction(Combine::kSum, [](Expr x) { return abs(x); });
   return reduction;
 }
 const Reduction& euclidean() {
-  static const Reduction reduction(
+  static const Reduction& reduction = *new Reduction(
       Combine::kSum, [](Expr x) { return square(x); }, [](Expr sum, Expr) { return sqrt(sum); });
   return reduction;
 }
@@ -130,7 +130,7 @@ OpDef multi_sum_sq() {
            },
        .kernel =
            [](KernelContext& c, const MultiSumSqAttrs&) {
-             static const Reduction reduction(Combine::kSum, [](Expr x) { return square(x); });
+             static const Reduction& reduction = *new Reduction(Combine::kSum, [](Expr x) { return square(x); });
              const Shape one{};
              const Strides none{};
              for (size_t i = 0; i < c.input_count(); ++i) {

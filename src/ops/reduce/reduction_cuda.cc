@@ -176,7 +176,7 @@ void launch_reduction(const Launch& l) {
 
 // What cut results are put together with: they are elements that are results already.
 const Formula& same() {
-  static const Formula formula{.num_inputs = 1, .outputs = {input(0)}};
+  static const Formula& formula = *new Formula{.num_inputs = 1, .outputs = {input(0)}};
   return formula;
 }
 

@@ -100,13 +100,14 @@ OpDef legacy_mean() {
 
 // The sum becomes a number of a small integer dtype, and wraps, before it is divided: NumPy's means with a `dtype` do.
 const Reduction& mean_as(std::optional<DType> dtype) {
-  static const auto wrapping = [] {
-    std::map<DType, Reduction> means;
+  using Means = std::map<DType, Reduction>;
+  static const Means& wrapping = *new Means([] {
+    Means means;
     for (DType d : {DType::kInt8, DType::kUint8, DType::kInt16, DType::kUint16, DType::kInt32, DType::kUint32})
       means.try_emplace(d, Combine::kSum, FormulaFn(), [d](Expr sum, Expr count) { return round_to(sum, d) / count; });
     return means;
-  }();
-  static const Reduction plain(Combine::kSum, {}, divide_by_count());
+  }());
+  static const Reduction& plain = *new Reduction(Combine::kSum, {}, divide_by_count());
   const auto found = dtype ? wrapping.find(*dtype) : wrapping.end();
   return found == wrapping.end() ? plain : found->second;
 }

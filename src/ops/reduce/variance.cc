@@ -33,18 +33,19 @@ struct MomentsAttrs {
 };
 
 const Reduction& mean_reduction() {
-  static const Reduction reduction(Combine::kSum, {}, [](Expr sum, Expr count) { return sum / count; });
+  static const Reduction& reduction =
+      *new Reduction(Combine::kSum, {}, [](Expr sum, Expr count) { return sum / count; });
   return reduction;
 }
 Expr squared_distance(Expr x, Expr mean) { return square(x - mean); }
 const Reduction& variance_reduction() {
-  static const Reduction reduction(
+  static const Reduction& reduction = *new Reduction(
       Combine::kSum, [](Expr x, Expr mean) { return squared_distance(x, mean); },
       [](Expr sum, Expr count) { return sum / count; });
   return reduction;
 }
 const Reduction& deviation_reduction() {
-  static const Reduction reduction(
+  static const Reduction& reduction = *new Reduction(
       Combine::kSum, [](Expr x, Expr mean) { return squared_distance(x, mean); },
       [](Expr sum, Expr count) { return sqrt(sum / count); });
   return reduction;

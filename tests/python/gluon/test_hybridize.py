@@ -105,6 +105,31 @@ def test_weights_of_deferred_initialization_do_not_depend_on_it():
         same(a, b)
 
 
+class OutOfOrder(nn.HybridBlock):
+    """Uses its layers in another order than it made them."""
+
+    def __init__(self):
+        super().__init__(prefix="net_")
+        with self.name_scope():
+            self.last, self.first = nn.Dense(4), nn.Dense(3)
+
+    def hybrid_forward(self, F, x):
+        return self.last(self.first(x))
+
+
+def test_deferred_weights_are_drawn_in_the_order_of_use():
+    weights = []
+    for hybrid in (False, True):
+        mx.random.seed(11)
+        net = OutOfOrder()
+        net.initialize(mx.init.Xavier())
+        net.hybridize(hybrid)
+        net(nd.ones((2, 5)))
+        weights.append([param.data() for param in net.collect_params().values()])
+    for a, b in zip(*weights):
+        same(a, b)
+
+
 class Nested(nn.HybridBlock):
     def hybrid_forward(self, F, x, states, extra=None):
         a, (b, c) = states

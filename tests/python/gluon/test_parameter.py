@@ -426,6 +426,7 @@ class TestDict:
         params.get("w", shape=(2,), dtype="float32")
         assert repr(params) == "net_ (\n  Parameter net_w (shape=(2,), dtype=float32)\n)"
         assert repr(ParameterDict()) == "(\n\n)"
+        assert ParameterDict()  # without parameters, too: `params or other` keeps it
 
     def test_group_operations(self):
         params = ParameterDict("net_")

@@ -115,11 +115,10 @@ def expand(node):
 @translates("Shape")
 def shape(node):
     return node.out(
-        "slice_axis",
+        "slice",
         node.op("shape_array", node.input()),
-        axis=0,
-        begin=node.get("start", 0),
-        end=node.get("end"),
+        begin=(node.get("start", 0),),
+        end=(node.get("end"),),
     )
 
 
