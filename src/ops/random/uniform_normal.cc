@@ -87,6 +87,9 @@ void run_fill(KernelContext& c, const A& a) {
   Affine affine = affine_of(a);
   if constexpr (std::is_same_v<A, NdNormalAttrs>)
     check(!(a.scale < 0), ErrorKind::kValue, "{}: scale must not be negative, got {}", c.name(), a.scale);
+  if constexpr (std::is_same_v<A, NdUniformAttrs>)
+    check(!(a.low > a.high), ErrorKind::kValue, "{}: low must not be above high, got {} and {}", c.name(), a.low,
+          a.high);
   // MXNet draws np's samples in float whatever their dtype is, and nd's of float16 in double.
   const bool as_mxnet = c.ticket() == kMtTicket;
   const bool in_double =
