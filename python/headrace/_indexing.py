@@ -9,14 +9,18 @@ from .ndarray.ndarray import NDArray
 _advanced = {np: _core.function("_advanced_index", np) for np in (False, True)}
 _assign = {np: _core.function("_advanced_index_assign", np) for np in (False, True)}
 _assign_number = _core.function("_npi_boolean_mask_assign_scalar", True)
+_chosen = _core.function("_npi_boolean_mask", True)
+_reshape = _core.function("_np_reshape", True)
 
 
 def get(array, key):
     """``array[key]``: a copy of the selected elements, or a view where ``key`` is basic after all."""
     np = array._is_np
-    if isinstance(key, NDArray) and array.ndim >= _axes_of(key) > 0:
-        arrays = [one.as_in_context(array.ctx) for one in _index_arrays(_item(key, np), array, 0)]
-        selected = _advanced[np](array, *arrays, axes=tuple(range(len(arrays))))
+    if _is_fitting_mask(array, key):
+        rows = _reshape(array, (key.size, *array.shape[key.ndim :]))
+        return _chosen(rows, _reshape(key, -1).as_in_context(array.ctx))
+    if isinstance(key, NDArray) and key._dtype_name != "bool" and array.ndim > 0:
+        selected = _advanced[np](array, _item(key, np).as_in_context(array.ctx), axes=0)
         return selected if selected.ndim or np else selected.reshape((1,))
     truth = _truth(key) if np else None
     if truth is not None:
@@ -30,7 +34,8 @@ def get(array, key):
 
 def assign(array, key, value):
     """``array[key] = value`` in place."""
-    if _chooses_for_number(array, key, value):
+    is_number = isinstance(value, (int, float)) and array._dtype_name.startswith("float")
+    if is_number and _is_fitting_mask(array, key) and not _core.is_recording():  # nobody waits for the mask
         _assign_number(array, key.as_in_context(array.ctx), value=value, out=array)
         return
     truth = _truth(key) if array._is_np else None
@@ -55,22 +60,14 @@ def assign(array, key, value):
     _assign[array._is_np](array[parsed.basic], given, *indices, axes=tuple(parsed.axes))
 
 
-def _axes_of(key):
-    """How many axes an array as a key selects along."""
-    return key.ndim if key._dtype_name == "bool" else 1
-
-
-def _chooses_for_number(array, key, value):
-    """Whether one number goes where a mask says: nobody has to wait for the mask then."""
+def _is_fitting_mask(array, key):
+    """Whether the key is an array of truth values for the first axes."""
     return (
         isinstance(key, NDArray)
         and key._dtype_name == "bool"
         and array._is_np
         and 0 < key.ndim <= array.ndim
         and key.shape == array.shape[: key.ndim]
-        and isinstance(value, (int, float))
-        and array._dtype_name.startswith("float")
-        and not _core.is_recording()
     )
 
 

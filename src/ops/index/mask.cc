@@ -21,8 +21,10 @@ std::vector<int64_t> nonzero_positions(const NDArray& array) {
   array.copy_to_host(bytes.data());
   dispatch(array.dtype(), [&]<class T>() {
     const T* x = reinterpret_cast<const T*>(bytes.data());
-    for (int64_t i = 0; i < n; ++i)
-      if (numeric_cast<bool>(x[i])) positions.push_back(i);
+    const auto chosen = static_cast<size_t>(std::count_if(x, x + n, [](T value) { return numeric_cast<bool>(value); }));
+    positions.resize(chosen + 1);  // one more: what is not chosen is written, too, and then overwritten
+    for (int64_t i = 0, k = 0; i < n; k += numeric_cast<bool>(x[i++]) ? 1 : 0) positions[static_cast<size_t>(k)] = i;
+    positions.resize(chosen);
   });
   return positions;
 }
