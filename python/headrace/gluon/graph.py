@@ -75,11 +75,12 @@ class Graph:
         for name in self.data_names:
             if name not in used:
                 warnings.warn(f"The {name} is not used by the computation. Is this intended?", stacklevel=5)
-        for name in parameters:
-            if name not in used:
-                warnings.warn(
-                    f"Parameter {name} is not used by any computation. Is this intended?", stacklevel=5
-                )
+        unused = [name for name in parameters if name not in used]
+        if unused:
+            warnings.warn(
+                f"Parameter {', '.join(unused)} is not used by any computation. Is this intended?",
+                stacklevel=5,
+            )
         self._prepare()
 
     def _prepare(self):

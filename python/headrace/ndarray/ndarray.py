@@ -257,8 +257,7 @@ class NDArray(_core.Array):
             shape = (shape,)
         return _reshape(self, shape=tuple(shape), reverse=reverse)
 
-    def __len__(self):
-        return _core.Array.__len__(self)
+    __len__ = _core.Array.__len__
 
     def __iter__(self):
         if self.ndim == 0:

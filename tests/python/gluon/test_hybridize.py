@@ -401,6 +401,26 @@ def test_unused_inputs_warn():
         net(nd.ones(1), nd.ones(1))
 
 
+class Unused(nn.HybridBlock):
+    def __init__(self):
+        super().__init__(prefix="net_")
+        with self.name_scope():
+            self.layer, self.other = nn.Dense(2, in_units=2), nn.Dense(3, in_units=2)
+
+    def hybrid_forward(self, F, x):
+        return self.layer(x)
+
+
+def test_one_warning_names_all_unused_parameters():
+    net = Unused()
+    net.initialize()
+    net.hybridize()
+    with pytest.warns(UserWarning, match="Parameter .*not used") as caught:
+        net(nd.ones((1, 2)))
+    (message,) = [str(one.message) for one in caught if "Parameter" in str(one.message)]
+    assert "net_dense1_weight" in message and "net_dense1_bias" in message
+
+
 def test_summary_is_that_of_the_block_before_it_was_hybridized(capsys):
     net = nn.HybridSequential()
     net.add(nn.Dense(3), nn.HybridSequential())
