@@ -22,6 +22,7 @@
 #include "headrace/literal.hpp"
 #include "headrace/memory.hpp"
 #include "headrace/metric.hpp"
+#include "headrace/nd.hpp"
 #include "headrace/ndarray.hpp"
 #include "headrace/operators.hpp"  // made from the catalogue at build time
 #include "headrace/print.hpp"

@@ -162,7 +162,7 @@ class Marker {
 // "epoch 1:" and "forward:" make "epoch 1:forward:"; a missing colon is added.
 class Scope {
  public:
-  explicit Scope(std::string_view name, bool append = true);
+  [[nodiscard]] explicit Scope(std::string_view name, bool append = true);
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

@@ -1,5 +1,5 @@
 // Symbol: outputs of a graph of operators that has not been computed. Programs compose symbols, ask for what they need
-// and give, save them as JSON (the format of MXNet 1.9.1) and run them with CachedOp or gluon::SymbolBlock.
+// and give, save them as JSON (the format of MXNet 1.9.1) and run them with gluon::SymbolBlock.
 //
 // A handle; copies share the graph. Composing never changes a graph, except set_attr. One thread at a time.
 #pragma once
@@ -68,6 +68,9 @@ class Symbol {
   // `is_np_shape`: what files say of unknown extents: 0 none, 1 or 2 np's.
   std::string to_json(int is_np_shape = 0) const;
   static Symbol from_json(std::string_view text);  // MXNetError: malformed, or an unknown operator
+  // A file of it. OSError: it cannot be written.
+  void save(const std::string& path) const;
+  static Symbol load(const std::string& path);  // MXNetError: the file is missing, or as from_json
 
  private:
   std::vector<NDArray> outputs_;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "headrace/autograd.hpp"
 #include "op/node.h"
 
 namespace headrace::autograd {
@@ -15,20 +16,8 @@ namespace headrace::autograd {
 // array is dropped.
 void mark_variable(NDArray& array, const NDArray& gradient, GradReq request);
 
-// Computes the gradients of `heads` with respect to all leaves they depend on and writes or adds them to the leaves'
-// gradient arrays. `head_gradients` is empty or has one entry per head; a none entry means ones.
-// Raises when a head was not recorded, was already differentiated without `retain_graph`, or depends on no leaf.
-void backward(std::span<const NDArray> heads, std::span<const NDArray> head_gradients, bool retain_graph,
-              bool train_mode);
-
-// Returns the gradients of `heads` with respect to `variables` (leaves) without touching their gradient arrays. With
-// `create_graph` the computation is recorded, so the results can be differentiated again.
-std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
-                          std::span<const NDArray> head_gradients, bool retain_graph, bool create_graph,
-                          bool train_mode);
-
-// The same in a traced graph (op/trace.h): gradients as abstract arrays; none where nothing leads to a variable.
-// `heads`, `head_gradients` and `variables` are abstract, the variables leaves.
+// What grad() computes, in a traced graph (op/trace.h): gradients as abstract arrays; none where nothing leads to a
+// variable. `heads`, `head_gradients` and `variables` are abstract, the variables leaves.
 std::vector<NDArray> trace_grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
                                 std::span<const NDArray> head_gradients);
 

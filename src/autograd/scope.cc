@@ -1,26 +1,16 @@
 #include "autograd/autograd.h"
 #include "base/check.h"
-#include "headrace/autograd.hpp"
 #include "headrace/sparse.hpp"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 
 namespace headrace::autograd {
 
-RecordScope::RecordScope(bool train_mode) noexcept
-    : was_recording_(std::exchange(thread_state().recording, true)),
+ModeScope::ModeScope(bool recording, bool train_mode) noexcept
+    : was_recording_(std::exchange(thread_state().recording, recording)),
       was_training_(std::exchange(thread_state().training, train_mode)) {}
 
-RecordScope::~RecordScope() {
-  thread_state().recording = was_recording_;
-  thread_state().training = was_training_;
-}
-
-PauseScope::PauseScope() noexcept
-    : was_recording_(std::exchange(thread_state().recording, false)),
-      was_training_(std::exchange(thread_state().training, false)) {}
-
-PauseScope::~PauseScope() {
+ModeScope::~ModeScope() {
   thread_state().recording = was_recording_;
   thread_state().training = was_training_;
 }

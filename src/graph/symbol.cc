@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 
 #include "base/check.h"
+#include "base/text_file.h"
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
@@ -216,6 +220,25 @@ void Symbol::set_attr(const std::string& key, const std::string& value) {
 }
 
 std::string Symbol::to_json(int is_np_shape) const { return write_graph(outputs_, is_np_shape); }
+
+void Symbol::save(const std::string& path) const {
+  std::ofstream file(path, std::ios::binary);
+  file << to_json();
+  file.close();
+  check(!file.fail(), ErrorKind::kOs, "symbol.save: {} cannot be written: {}", path, std::strerror(errno));
+}
+
+Symbol Symbol::load(const std::string& path) {
+  constexpr size_t kMostBytes = size_t{256} << 20;
+  std::string text;
+  try {
+    text = read_text_file(path, kMostBytes);
+  } catch (const Error& error) {
+    fail(ErrorKind::kRuntime, "symbol.load: Open \"{}\": {}", path, error.what());
+  }
+  return from_json(text);
+}
+
 Symbol Symbol::from_json(std::string_view text) { return Symbol(read_graph(text)); }
 
 namespace {

@@ -10,14 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "headrace/ndarray.hpp"
+#include "headrace/nd.hpp"
 
 namespace headrace {
-
-struct NamedArrays {
-  std::vector<NDArray> arrays;
-  std::vector<std::string> names;  // empty, or one for each array
-};
 
 // V3 when `np_shapes` (zero-dimensional and zero-size arrays exist there), else V2.
 std::string serialize_record(const NDArray& array, bool np_shapes);
