@@ -34,8 +34,8 @@ std::string to_string(const Key& key);  // 3, 'weight'
 
 // A key of a call with its arrays, one for each device.
 struct Item {
-  Key key;
-  std::vector<NDArray> arrays;
+  Key key = {};
+  std::vector<NDArray> arrays = {};
 };
 
 // A key that was pushed: what came, reduced, and what is stored, on one device and of one dtype. Valid during the call.
@@ -214,9 +214,9 @@ struct Options {
 std::unique_ptr<KVStore> create(std::string_view name = "local", const Options& options = {});
 
 struct Kind {
-  std::string name;
-  std::string meaning;
-  std::function<std::unique_ptr<KVStore>(const std::string& name, const Options& options)> make;
+  std::string name = {};
+  std::string meaning = {};
+  std::function<std::unique_ptr<KVStore>(const std::string& name, const Options& options)> make = {};
   std::vector<Capability> capabilities = {};  // that its stores can have
 };
 

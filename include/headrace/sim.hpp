@@ -15,8 +15,8 @@ enum class Clock : uint8_t {
 };
 
 struct Options {
-  int gpus = 0;          // 0: as many as the topology has, none without one
-  std::string topology;  // preset or file, see docs/planner.md; empty: every GPU on one PCIe switch
+  int gpus = 0;               // 0: as many as the topology has, none without one
+  std::string topology = {};  // preset or file, see docs/planner.md; empty: every GPU on one PCIe switch
   Clock clock = Clock::kReal;
   int64_t memory_bytes = 0;  // of each GPU; 0: 16 GiB
 };

@@ -20,8 +20,10 @@ void check_kind(const char* operation, const Key& key, const NDArray& array) {
 }
 
 void check_single(const char* operation, const Key& key, std::span<const NDArray> arrays) {
-  check(arrays.size() == 1 && arrays[0], ErrorKind::kValue, "kvstore {}: key {}: expected one array, got {}", operation,
+  check(arrays.size() == 1, ErrorKind::kValue, "kvstore {}: key {}: expected one array, got {}", operation,
         to_string(key), arrays.size());
+  check(static_cast<bool>(arrays[0]), ErrorKind::kValue,
+        "kvstore {}: key {}: the array is none; give one that has values", operation, to_string(key));
   check_kind(operation, key, arrays[0]);
 }
 

@@ -14,6 +14,12 @@ bool is_on_host(std::span<const NDArray> arrays) noexcept {
 }
 
 void combine(const Reduction& reduction, std::span<const NDArray> values, const NDArray& result) {
+  if (!reduction.named() && values.size() > 1) {  // a program's function may throw: `result` is written in the end
+    const NDArray total = NDArray::empty(result.shape(), result.dtype(), result.device());
+    copy_into(total, values[0]);
+    for (const NDArray& value : values.subspan(1)) reduction.combine_into(total, value);
+    return copy_into(result, total);
+  }
   if (!same_elements(*values[0].view(), *result.view())) copy_into(result, values[0]);
   for (const NDArray& value : values.subspan(1)) reduction.combine_into(result, value);
 }

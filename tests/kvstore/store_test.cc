@@ -57,6 +57,15 @@ TEST(Store, PushesAndPullsAtOnce) {
   }
 }
 
+TEST(Store, KeepsWhatIsStoredWhenAFunctionThrows) {
+  for (const StorePtr& store : all_stores()) {
+    store->init("w", on(0, {7}));
+    store->set_reduction([](const NDArray&, const NDArray&) -> NDArray { throw std::runtime_error("mine"); });
+    EXPECT_THROW(store->push("w", {on(0, {1}), on(0, {2})}), std::runtime_error);
+    EXPECT_EQ(pulled(*store, "w", 1), (Floats{7}));
+  }
+}
+
 TEST(Store, TakesOtherReductions) {
   const auto sum = [](const NDArray& a, const NDArray& b) { return call("elemwise_add", {a, b}); };
   for (const StorePtr& store : all_stores()) {
