@@ -1,9 +1,6 @@
 #include "gluon/graph.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "base/check.h"
 #include "graph/labels.h"
@@ -45,13 +42,6 @@ std::shared_ptr<const Graph> trace(Block& block, const NDArray& x) {
   return std::make_shared<const Graph>(symbol_of_trace({y}), std::vector<std::string>{kDataName}, parameters);
 }
 
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  check(!file.fail(), ErrorKind::kOs, "export: {} cannot be written: {}", path, std::strerror(errno));
-}
-
 }  // namespace
 
 Graph::Graph(Symbol symbol, const std::vector<std::string>& data_names, const ParameterDict& parameters)
@@ -89,7 +79,7 @@ void Graph::write(const std::string& path, int epoch) const {
     saved.names.push_back((inputs.is_auxiliary[i] ? "aux:" : "arg:") + inputs.all[i]->label->name);
     saved.arrays.push_back(sources_[i].parameter->reduce());
   }
-  write_text(path + "-symbol.json", op_.symbol().to_json());
+  op_.symbol().save(path + "-symbol.json");
   save_arrays(fmt::format("{}-{:04}.params", path, epoch), saved.arrays, saved.names, false);
 }
 
@@ -98,11 +88,17 @@ std::shared_ptr<const Graph> Traces::graph_for(Block& block, const NDArray& x) {
     traced_.clear();
     part_count_ = parts;
   }
-  for (const Traced& one : traced_)
-    if (one.dtype == x.dtype() && one.shape == x.shape()) return one.graph;
+  const bool training = thread_state().training;
+  std::shared_ptr<const Graph> of_other_mode;
+  for (const Traced& one : traced_) {
+    if (one.dtype != x.dtype() || one.shape != x.shape()) continue;
+    if (one.training == training) return one.graph;
+    of_other_mode = one.graph;
+  }
   std::shared_ptr<const Graph> graph = trace(block, x);
+  if (of_other_mode && of_other_mode->symbol().to_json() == graph->symbol().to_json()) graph = of_other_mode;
   if (traced_.size() == kMostTraces) traced_.pop_back();
-  traced_.insert(traced_.begin(), {x.shape(), x.dtype(), graph});
+  traced_.insert(traced_.begin(), {x.shape(), x.dtype(), training, graph});
   return graph;
 }
 

@@ -39,7 +39,8 @@ class Graph {
 // The graphs of a hybridized block, one for each kind of data that it met. Belongs to the block's thread.
 class Traces {
  public:
-  // Traces the block unless that was done for such data; completes shapes of parameters that follow from the data.
+  // Traces the block unless that was done for such data in this mode of the thread; one graph does for both modes if
+  // it is the same. It completes shapes of parameters that follow from the data.
   std::shared_ptr<const Graph> graph_for(Block& block, const NDArray& x);
   // The last that was traced; null: none.
   const Graph* newest() const noexcept { return traced_.empty() ? nullptr : traced_.front().graph.get(); }
@@ -48,6 +49,7 @@ class Traces {
   struct Traced {
     Shape shape;
     DType dtype;
+    bool training;
     std::shared_ptr<const Graph> graph;
   };
 

@@ -300,5 +300,24 @@ TEST(SymbolBlock, ThreadsMayPredictAtOnce) {
     for (size_t k = 0; k < results.size(); ++k) EXPECT_THAT(results[k], Pointwise(FloatNear(1e-5), expected[k % 3]));
 }
 
+struct AsksForMode : gluon::Block {
+  int traces = 0;
+  NDArray forward(const NDArray& x) override {
+    ++traces;
+    return autograd::is_training() ? x * 10 : x * 1;
+  }
+};
+
+TEST(Hybridize, BothModesAreTracedOnce) {
+  AsksForMode block;
+  block.hybridize();
+  for (int pass = 0; pass < 3; ++pass) {
+    EXPECT_EQ(block(nd::ones({1})).item(), 1);
+    autograd::RecordScope scope;
+    EXPECT_EQ(block(nd::ones({1})).item(), 10);
+  }
+  EXPECT_EQ(block.traces, 2);
+}
+
 }  // namespace
 }  // namespace headrace
