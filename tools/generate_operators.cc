@@ -132,11 +132,13 @@ std::string function(const OpDef& op, const std::string& name, const std::string
   }
   if (!options.empty()) parameters.push_back(fmt::format("const {}& options = {{}}", options));
   bool is_single = !op.output_count && (op.visible_outputs ? op.visible_outputs : op.outputs) == 1;
+  // As in Python, np's results may be views of the arguments, and nd's never are.
+  const char* const callee = is_np ? "invoke" : "invoke_apart";
   std::string call = op.variadic ? fmt::format(
-                                       "const std::vector<Option> attributes{{{}}};\n  return headrace::invoke(\"{}\", "
+                                       "const std::vector<Option> attributes{{{}}};\n  return headrace::{}(\"{}\", "
                                        "std::span<const NDArray>({}), attributes)",
-                                       fmt::join(attrs, ", "), op.name, inputs[0])
-                                 : fmt::format("return headrace::invoke(\"{}\", {{{}}}, {{{}}})", op.name,
+                                       fmt::join(attrs, ", "), callee, op.name, inputs[0])
+                                 : fmt::format("return headrace::{}(\"{}\", {{{}}}, {{{}}})", callee, op.name,
                                                fmt::join(inputs, ", "), fmt::join(attrs, ", "));
   return fmt::format("\n{}inline {} {}({}) {{\n  {}{};\n}}\n", comment(op.doc, ""),
                      is_single ? "NDArray" : "std::vector<NDArray>", identifier(name), fmt::join(parameters, ", "),

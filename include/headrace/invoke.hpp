@@ -33,4 +33,12 @@ inline std::vector<NDArray> invoke(std::string_view operation, std::initializer_
   return invoke(operation, std::span(inputs.begin(), inputs.size()), std::span(options.begin(), options.size()));
 }
 
+// The same with results that share no memory with inputs, as those of headrace::nd, which may be written.
+std::vector<NDArray> invoke_apart(std::string_view operation, std::span<const NDArray> inputs,
+                                  std::span<const Option> options);
+inline std::vector<NDArray> invoke_apart(std::string_view operation, std::initializer_list<NDArray> inputs,
+                                         std::initializer_list<Option> options = {}) {
+  return invoke_apart(operation, std::span(inputs.begin(), inputs.size()), std::span(options.begin(), options.size()));
+}
+
 }  // namespace headrace

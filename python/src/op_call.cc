@@ -4,9 +4,9 @@
 
 #include "arguments.h"
 #include "convert.h"
-#include "ndarray/snapshot.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
+#include "op/invoke_by_name.h"
 #include "op/thread_state.h"
 #include "ufunc_keywords.h"
 
@@ -152,21 +152,6 @@ class ArrayCall : public Arguments<ArrayCall> {
       fail(ErrorKind::kType, "{}: operands must be arrays or numbers, got {} and {}", name(), Py_TYPE(a)->tp_name,
            Py_TYPE(b)->tp_name);
     return result.release();
-  }
-
-  // Copies a result that is a view of an argument; its place on the tape stays.
-  static void take_own_memory(NDArray& result, std::span<const NDArray> arguments) {
-    const auto storage_of = [](const NDArray& one) {
-      return one && one.storage_kind() == StorageKind::kDense ? one.view()->storage() : nullptr;
-    };
-    const Storage* const storage = storage_of(result);
-    if (!storage || std::ranges::find(arguments, storage, storage_of) == arguments.end()) return;
-    // What holds most of large memory takes it over when one of the two is written, and not before.
-    const bool is_most = 2 * static_cast<size_t>(result.size()) * item_size(result.dtype()) >= storage->bytes();
-    NDArray copy =
-        is_most && storage->may_share() ? snapshot(result.detach()) : headrace::call("_copy", {result.detach()});
-    copy.set_node(result.node(), result.output_index());
-    result = std::move(copy);
   }
 
   PyObject* run_many(const AttrsPtr& attrs, std::span<const NDArray> arrays, size_t count) {

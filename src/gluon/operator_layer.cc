@@ -43,6 +43,7 @@ NDArray OperatorLayer::forward(const NDArray& x) {
   std::vector<NDArray> tensors{x};
   for (const auto& input : inputs_) tensors.push_back(input->data(x.device()));
   NDArray y = invoke_all(call_->op, call_->attrs, tensors)[0];
+  take_own_memory(y, tensors);
   return call_->activation ? call(activation_op(), call_->activation, {y}) : y;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ndarray/snapshot.h"
 #include "op/invoke.h"
 
 namespace headrace {
@@ -31,6 +32,26 @@ AttrsPtr attrs_from(const OpDef& op, std::span<const Option> options, size_t inp
   }
   if (count) count->set(attrs->mutable_data(), static_cast<int64_t>(input_count), *count, op.name.c_str());
   return AttrsPtr(attrs.get());
+}
+
+void take_own_memory(NDArray& result, std::span<const NDArray> arguments) {
+  const auto storage_of = [](const NDArray& one) {
+    return one && one.storage_kind() == StorageKind::kDense ? one.view()->storage() : nullptr;
+  };
+  const Storage* const storage = storage_of(result);
+  if (!storage || std::ranges::find(arguments, storage, storage_of) == arguments.end()) return;
+  // What holds most of large memory takes it over when one of the two is written, and not before.
+  const bool is_most = 2 * static_cast<size_t>(result.size()) * item_size(result.dtype()) >= storage->bytes();
+  NDArray copy = is_most && storage->may_share() ? snapshot(result.detach()) : call("_copy", {result.detach()});
+  copy.set_node(result.node(), result.output_index());
+  result = std::move(copy);
+}
+
+std::vector<NDArray> invoke_apart(std::string_view operation, std::span<const NDArray> inputs,
+                                  std::span<const Option> options) {
+  std::vector<NDArray> results = invoke(operation, inputs, options);
+  for (NDArray& result : results) take_own_memory(result, inputs);
+  return results;
 }
 
 std::vector<NDArray> invoke(std::string_view operation, std::span<const NDArray> inputs,

@@ -134,5 +134,30 @@ TEST(Axes, AreOneOrSeveralOrNone) {
   EXPECT_EQ(np::sum(x, {.axis = 0, .keepdims = true}).shape(), (Shape{1, 3, 4}));
 }
 
+TEST(NdFunctions, GiveMemoryOfTheirOwn) {
+  using Function = std::function<NDArray(const NDArray&)>;
+  const Function functions[] = {
+      [](const NDArray& x) { return nd::reshape(x, {.shape = {4}}); },
+      [](const NDArray& x) { return nd::transpose(x); },
+      [](const NDArray& x) { return nd::slice(x, {0}, {1}); },
+      [](const NDArray& x) { return nd::expand_dims(x, 0); },
+      [](const NDArray& x) { return nd::flatten(x); },
+      [](const NDArray& x) { return nd::split(x, 2)[0]; },
+      [](const NDArray& x) { return nd::Dropout(x); },
+      [](const NDArray& x) { return gluon::nn::Flatten()(x); },
+      [](const NDArray& x) { return gluon::nn::Dropout(0.5)(x); },
+  };
+  for (size_t i = 0; i < std::size(functions); ++i) {
+    const NDArray x = nd::zeros({2, 2});
+    NDArray y = functions[i](x);
+    y += 1;
+    EXPECT_EQ(nd::sum(x).item(), 0) << i;
+  }
+  const NDArray x = nd::zeros({2, 2});
+  NDArray view = np::transpose(x);
+  view += 1;
+  EXPECT_EQ(nd::sum(x).item(), 4);
+}
+
 }  // namespace
 }  // namespace headrace
