@@ -16,7 +16,10 @@ ArrayDataset::ArrayDataset(NDArray data, NDArray label) : all_{std::move(data), 
 }
 
 Batch ArrayDataset::take(const NDArray& rows) const {
-  return {call("take", {all_.data, rows}), call("take", {all_.label, rows})};
+  const auto taken = [&](const NDArray& array) {
+    return call("take", {array, rows}, {{"mode", std::string("raise")}});
+  };
+  return {taken(all_.data), taken(all_.label)};
 }
 
 DataLoader::DataLoader(ArrayDataset dataset, int64_t batch_size, DataLoaderOptions options)
@@ -24,7 +27,7 @@ DataLoader::DataLoader(ArrayDataset dataset, int64_t batch_size, DataLoaderOptio
   check(batch_size > 0, ErrorKind::kValue, "DataLoader: batch_size must be positive, got {}", batch_size);
 }
 
-int64_t DataLoader::size() const noexcept {
+int64_t DataLoader::size() const {
   int64_t whole = dataset_.size() / batch_size_;
   return whole + (options_.keep_last && dataset_.size() % batch_size_ ? 1 : 0);
 }

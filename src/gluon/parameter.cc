@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "gluon/rollback.h"
 #include "graph/labels.h"
 #include "headrace/arithmetic.hpp"
 #include "headrace/autograd.hpp"
@@ -63,19 +64,23 @@ void Parameter::set_grad_req(std::string grad_req) {
 
 void Parameter::initialize(const init::Initializer& initializer, std::vector<Device> devices, bool force_reinit) {
   if (!data_.empty() && !force_reinit) return;
+  Rollback rollback({this});
   init_ = own_init_ ? own_init_ : initializer;
   check(static_cast<bool>(init_), ErrorKind::kValue, "Parameter {}: initialize needs an initialiser", name_);
   devices_ = checked_devices(name_, std::move(devices));
   data_.clear();
   if (is_complete(shape_)) make();
+  rollback.keep();
 }
 
 void Parameter::reset_ctx(std::vector<Device> devices) {
   check(!devices_.empty(), ErrorKind::kValue,
         "Cannot reset context for Parameter '{}' because it has not been initialized.", name_);
   const NDArray values = data_.empty() ? NDArray() : reduce();
+  Rollback rollback({this});
   devices_ = checked_devices(name_, std::move(devices));
   if (values) replicate(values);
+  rollback.keep();
 }
 
 void Parameter::complete_shape(const Shape& shape) {
@@ -132,6 +137,12 @@ std::vector<NDArray> Parameter::list_grad() const {
   std::vector<NDArray> gradients;
   for (const NDArray& one : data_) gradients.push_back(autograd::grad_of(one));
   return gradients;
+}
+
+void Parameter::zero_grad() {
+  const ThreadStateScope scope(kPlainly);
+  for (const NDArray& one : data_)
+    if (one.node()) copy_into(one.node()->gradient, zeros_like(one.node()->gradient));
 }
 
 const std::vector<Device>& Parameter::list_ctx() const {

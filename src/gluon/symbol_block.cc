@@ -3,99 +3,83 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "base/text_file.h"
 #include "gluon/graph.h"
+#include "gluon/saved_values.h"
 #include "graph/infer.h"
-#include "ndarray/serialize.h"
 
 namespace headrace::gluon {
 namespace {
 
-Symbol load_symbol(const std::string& path) {
-  constexpr size_t kMostBytes = size_t{256} << 20;
-  std::string text;
-  try {
-    text = read_text_file(path, kMostBytes);
-  } catch (const Error& error) {
-    fail(ErrorKind::kRuntime, "symbol.load: Open \"{}\": {}", path, error.what());
-  }
-  return Symbol::from_json(text);
-}
-
-std::map<std::string, NDArray> load_values(const std::string& path) {
-  NamedArrays loaded = load_arrays(path);
-  std::map<std::string, NDArray> values;
-  for (size_t i = 0; i < loaded.names.size(); ++i) {
-    std::string name = loaded.names[i];
-    if (name.starts_with("arg:") || name.starts_with("aux:")) name.erase(0, 4);
-    values.emplace(std::move(name), std::move(loaded.arrays[i]));
-  }
-  return values;
-}
-
-// Up to ten quoted names.
-std::string brief_names(const std::vector<std::string>& names) {
-  constexpr size_t kEnd = 5;
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names.size() > 2 * kEnd && i >= kEnd && i + kEnd < names.size()) {
-      if (i == kEnd) text += ", ...";
-      continue;
-    }
-    text += (text.empty() ? "'" : ", '") + names[i] + "'";
-  }
-  return text;
-}
-
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string> names_of(const std::vector<Symbol>& inputs) {
+  std::vector<std::string> names;
+  for (const Symbol& input : inputs) {
+    check(input.size() == 1 && input.internals().size() == 1, ErrorKind::kValue,
+          "SymbolBlock: an input must be a variable, but '{}' is an output of operators", input.name());
+    names.push_back(input.name());
+  }
+  return names;
 }
 
 }  // namespace
 
 SymbolBlock SymbolBlock::imports(const std::string& symbol_file, const std::vector<std::string>& input_names,
                                  const std::string& param_file, bool allow_missing, bool ignore_extra) {
-  const Symbol symbol = load_symbol(symbol_file);
-  const std::vector<std::string> variables = symbol.list_inputs(), auxiliary = symbol.list_auxiliary_states();
-  std::map<std::string, NDArray> values = load_values(param_file);
-  std::vector<std::string> saved;
-  for (const auto& [name, value] : values) saved.push_back(name);
-  SymbolBlock block;
-  block.input_names_ = input_names;
-  std::vector<std::string> missing;
-  for (const std::string& name : variables) {
-    if (contains(input_names, name)) continue;
-    auto found = values.extract(name);
-    const bool is_there = !found.empty() && found.mapped();
-    check(is_there || allow_missing, ErrorKind::kValue,
+  const Symbol symbol = Symbol::load(symbol_file);
+  const std::vector<std::string> variables = symbol.list_inputs();
+  SavedValues values = load_values(param_file);
+  for (const std::string& name : variables)
+    check(allow_missing || contains(input_names, name) || values.contains(name), ErrorKind::kValue,
           "Parameter '{}' is missing in file: {}, which contains parameters: {}. If it is an input of the network, "
           "say so in input_names, which are: {}. Set allow_missing to go on without its values.",
-          name, param_file, brief_names(saved), brief_names(input_names));
-    if (!is_there) {
-      missing.push_back(name);
-      continue;
-    }
-    const NDArray& value = found.mapped();
-    const auto parameter =
-        block.add_parameter(name, value.shape(), nullptr, contains(auxiliary, name) ? "null" : "write");
-    parameter->cast(value.dtype());
-    parameter->set_data(value);
+          name, param_file, brief_names(values), brief_names(input_names));
+  for (auto value = values.begin(); value != values.end();) {
+    const std::string& name = value->first;
+    const bool is_wanted = contains(variables, name) && !contains(input_names, name);
+    check(is_wanted || ignore_extra, ErrorKind::kValue,
+          "Parameter '{}' loaded from file: {} is not present in ParameterDict, choices are: {}. Load the file that "
+          "was written with this symbol, or set ignore_extra.",
+          name, param_file, brief_names(variables));
+    value = is_wanted ? std::next(value) : values.erase(value);
   }
+  return {symbol, input_names, values};
+}
+
+SymbolBlock::SymbolBlock(const Symbol& outputs, const std::vector<Symbol>& inputs,
+                         const std::map<std::string, NDArray>& parameters)
+    : SymbolBlock(outputs, names_of(inputs), parameters) {}
+
+SymbolBlock::SymbolBlock(const Symbol& outputs, const std::vector<std::string>& input_names,
+                         const std::map<std::string, NDArray>& values)
+    : input_names_(input_names) {
+  check(static_cast<bool>(outputs), ErrorKind::kType, "SymbolBlock: the symbol of the outputs is empty; give one");
+  const std::vector<std::string> variables = outputs.list_inputs(), auxiliary = outputs.list_auxiliary_states();
   for (const std::string& name : input_names)
     check(contains(variables, name), ErrorKind::kValue,
           "The {} is not used by the computation. Is this intended? The inputs of the graph are: {}.", name,
           brief_names(variables));
-  block.add_missing(symbol, missing);
-  if (!values.empty() && !ignore_extra) {
-    std::vector<std::string> wanted;
-    for (const auto& [name, parameter] : block.collect_params()) wanted.push_back(name);
-    fail(ErrorKind::kValue,
-         "Parameter '{}' loaded from file: {} is not present in ParameterDict, choices are: {}. Load the file that "
-         "was written with this symbol, or set ignore_extra.",
-         values.begin()->first, param_file, brief_names(wanted));
+  for (const auto& [name, value] : values)
+    check(value && contains(variables, name) && !contains(input_names, name), ErrorKind::kValue,
+          "SymbolBlock: values are given for '{}', which is no parameter or has none; the inputs of the graph are: {}",
+          name, brief_names(variables));
+  std::vector<std::string> missing;
+  for (const std::string& name : variables) {
+    if (contains(input_names, name)) continue;
+    const auto found = values.find(name);
+    if (found == values.end()) {
+      missing.push_back(name);
+      continue;
+    }
+    const NDArray& value = found->second;
+    const auto parameter = add_parameter(name, value.shape(), nullptr, contains(auxiliary, name) ? "null" : "write");
+    parameter->cast(value.dtype());
+    parameter->set_data(value);
   }
-  block.graph_ = std::make_shared<const Graph>(symbol, input_names, block.collect_params());
-  return block;
+  add_missing(outputs, missing);
+  graph_ = std::make_shared<const Graph>(outputs, input_names, collect_params());
 }
 
 void SymbolBlock::add_missing(const Symbol& symbol, const std::vector<std::string>& names) {
@@ -144,6 +128,9 @@ void SymbolBlock::complete_shapes(const std::vector<NDArray>& inputs) const {
 std::vector<NDArray> SymbolBlock::operator()(const std::vector<NDArray>& inputs) const {
   check(inputs.size() == graph_->input_count(), ErrorKind::kValue, "SymbolBlock: {} inputs are needed, got {}",
         graph_->input_count(), inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    check(static_cast<bool>(inputs[i]), ErrorKind::kType, "SymbolBlock: input '{}' is none; give an array",
+          input_names_[i]);
   if (has_missing_) complete_shapes(inputs);
   return graph_->run(inputs);
 }

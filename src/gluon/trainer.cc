@@ -57,7 +57,11 @@ class Trainer::Impl {
         options_(options) {
     check(!parameters.empty(), ErrorKind::kValue,
           "Trainer: there are no parameters to update; give those of a network, net.collect_params()");
-    for (const auto& [name, parameter] : parameters) slots_.push_back({name, parameter, {}});
+    for (const auto& [name, parameter] : parameters) {
+      check(parameter != nullptr, ErrorKind::kType,
+            "Trainer: parameter '{}' is null; give those of a network, net.collect_params()", name);
+      slots_.push_back({name, parameter, {}});
+    }
   }
 
   double& rate() { return settings_.at(kRateName); }
@@ -385,36 +389,41 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
+Trainer::Impl& Trainer::impl() const {
+  check(impl_ != nullptr, ErrorKind::kRuntime, "Trainer: it was moved from; use the one that it was moved to");
+  return *impl_;
+}
+
 void Trainer::step(int64_t batch_size, bool ignore_stale_grad) {
-  impl_->set_batch_size("step", batch_size);
-  impl_->prepare();
-  if (impl_->check_fresh(ignore_stale_grad)) impl_->take_step();
+  impl().set_batch_size("step", batch_size);
+  impl().prepare();
+  if (impl().check_fresh(ignore_stale_grad)) impl().take_step();
 }
 
 void Trainer::join(int64_t batch_size, bool ignore_stale_grad) {
-  impl_->set_batch_size("join", batch_size);
-  impl_->prepare();
-  impl_->join(ignore_stale_grad);
+  impl().set_batch_size("join", batch_size);
+  impl().prepare();
+  impl().join(ignore_stale_grad);
 }
 
 void Trainer::allreduce_grads() {
-  impl_->prepare();
-  impl_->check_updates_here("allreduce_grads()");
-  const bool written_by_hand = !impl_->has_fresh();
-  static_cast<void>(impl_->check_fresh(true));
-  impl_->allreduce(written_by_hand);
+  impl().prepare();
+  impl().check_updates_here("allreduce_grads()");
+  const bool written_by_hand = !impl().has_fresh();
+  static_cast<void>(impl().check_fresh(true));
+  impl().allreduce(written_by_hand);
 }
 
 void Trainer::update(int64_t batch_size, bool ignore_stale_grad) {
-  impl_->set_batch_size("update", batch_size);
-  impl_->prepare();
-  impl_->check_updates_here("update()");
-  if (impl_->check_fresh(ignore_stale_grad)) impl_->update();
+  impl().set_batch_size("update", batch_size);
+  impl().prepare();
+  impl().check_updates_here("update()");
+  if (impl().check_fresh(ignore_stale_grad)) impl().update();
 }
 
-double Trainer::learning_rate() const { return impl_->rate(); }
-void Trainer::set_learning_rate(double rate) { impl_->rate() = rate; }
-void Trainer::save_states(const std::string& path) const { impl_->save(path); }
-void Trainer::load_states(const std::string& path) { impl_->load(path); }
+double Trainer::learning_rate() const { return impl().rate(); }
+void Trainer::set_learning_rate(double rate) { impl().rate() = rate; }
+void Trainer::save_states(const std::string& path) const { impl().save(path); }
+void Trainer::load_states(const std::string& path) { impl().load(path); }
 
 }  // namespace headrace::gluon

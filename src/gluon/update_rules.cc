@@ -43,7 +43,11 @@ const UpdateRule kRules[] = {
 }  // namespace
 
 const UpdateRule& find_update_rule(std::string_view name) {
-  const auto* rule = std::ranges::find(kRules, name, [](const UpdateRule& one) { return std::string_view(one.name); });
+  std::string wanted(name);
+  for (char& letter : wanted)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  const auto* rule = std::ranges::find(kRules, std::string_view(wanted),
+                                       [](const UpdateRule& one) { return std::string_view(one.name); });
   check(rule != std::end(kRules), ErrorKind::kValue, "Trainer: optimizer must be one of {}; got '{}'",
         fmt::join(kRules | std::views::transform(&UpdateRule::name), ", "), name);
   return *rule;

@@ -11,7 +11,7 @@ namespace headrace::gluon::data {
 
 // Samples and their labels, as many of each: one batch, or all of a set.
 struct Batch {
-  NDArray data, label;
+  NDArray data = {}, label = {};
 };
 
 class ArrayDataset {
@@ -19,9 +19,9 @@ class ArrayDataset {
   // Arrays with the samples along the first axis. ValueError: they have none, or different numbers of samples.
   ArrayDataset(NDArray data, NDArray label);
 
-  int64_t size() const noexcept { return all_.data.shape()[0]; }
+  int64_t size() const { return all_.data.shape()[0]; }
   const Batch& all() const noexcept { return all_; }
-  // The samples at `rows`, an int64 array of one axis.
+  // The samples at `rows`, an int64 array of one axis. IndexError, where the batch is read: there is no such row.
   Batch take(const NDArray& rows) const;
 
  private:
@@ -40,7 +40,7 @@ class DataLoader {
   DataLoader(ArrayDataset dataset, int64_t batch_size, DataLoaderOptions options = {});
 
   // Number of batches in one pass.
-  int64_t size() const noexcept;
+  int64_t size() const;
 
   class Iterator {
    public:
@@ -52,6 +52,7 @@ class DataLoader {
       ++batch_;
       return *this;
     }
+    void operator++(int) { ++batch_; }
     bool operator==(const Iterator& other) const noexcept { return batch_ == other.batch_; }
 
    private:

@@ -28,10 +28,10 @@ class Parameter {
 
   // Gives first values now, or, where the shape is not known, as soon as it is: drawn once and copied to each of
   // `devices` (none named: cpu(0)). A parameter that has values keeps them, unless `force_reinit`. ValueError: a device
-  // is named twice.
+  // is named twice. The parameter stays as it was when it raises.
   void initialize(const init::Initializer& initializer, std::vector<Device> devices = {}, bool force_reinit = false);
   // Moves the values, the mean of the replicas, to other devices, with fresh gradients; errors as for initialize, and
-  // ValueError before it.
+  // ValueError before it. The parameter stays as it was when it raises.
   void reset_ctx(std::vector<Device> devices);
   // Fills in the unknown entries of the shape. ValueError when known ones differ.
   void complete_shape(const Shape& shape);
@@ -48,6 +48,8 @@ class Parameter {
   // On all devices, in the order of initialize; errors as for data and grad.
   const std::vector<NDArray>& list_data() const;
   std::vector<NDArray> list_grad() const;
+  // Writes zeros into the gradients; does nothing where there are none.
+  void zero_grad();
   // Where the values are, or will be. RuntimeError before initialize.
   const std::vector<Device>& list_ctx() const;
   // Replaces the values on all devices; the shape must fit. Nothing of the array is shared.

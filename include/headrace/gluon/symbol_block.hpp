@@ -4,6 +4,7 @@
 // Any number of threads may call one at a time, as long as none changes its parameters.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,11 @@ namespace headrace::gluon {
 
 class SymbolBlock : public Block {
  public:
+  // Runs `outputs` as a function of the variables `inputs`; all other variables are parameters, and those without an
+  // entry in `parameters`, whose values are copied, want initialize(). ValueError: an input is no variable of the
+  // graph, or an entry no parameter.
+  SymbolBlock(const Symbol& outputs, const std::vector<Symbol>& inputs,
+              const std::map<std::string, NDArray>& parameters = {});
   // The network of a symbol file; `input_names` are the variables that calls give, in this order, and all others are
   // parameters, named as in the file of their values. With `allow_missing` those that the file lacks want initialize();
   // with `ignore_extra` values that belong to no parameter are passed over. MXNetError: a file is missing or malformed.
@@ -29,7 +35,8 @@ class SymbolBlock : public Block {
   NDArray forward(const NDArray& x) override;
 
  private:
-  SymbolBlock() = default;
+  SymbolBlock(const Symbol& outputs, const std::vector<std::string>& input_names,
+              const std::map<std::string, NDArray>& values);
   const Graph* own_graph() const override { return graph_.get(); }
   void add_missing(const Symbol& symbol, const std::vector<std::string>& names);
   // Shapes of parameters that follow from those of the inputs.

@@ -35,7 +35,8 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  // ValueError: an unknown optimizer. TypeError: a setting that it does not have.
+  // `optimizer`: its name in any case. ValueError: an unknown one. TypeError: a setting that it does not have, or a
+  // parameter that is null. A trainer that was moved from raises RuntimeError.
   Trainer(const ParameterDict& parameters, std::string_view optimizer, const OptimizerParams& settings = {},
           const TrainerOptions& options = {});
   Trainer(Trainer&&) noexcept;
@@ -72,6 +73,9 @@ class Trainer {
 
  private:
   class Impl;
+
+  Impl& impl() const;
+
   std::unique_ptr<Impl> impl_;
 };
 
