@@ -14,7 +14,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::vector<std::string> names_of(const std::vector<Symbol>& inputs) {
+std::vector<std::string> variable_names(const std::vector<Symbol>& inputs) {
   std::vector<std::string> names;
   for (const Symbol& input : inputs) {
     check(input.size() == 1 && input.internals().size() == 1, ErrorKind::kValue,
@@ -50,7 +50,7 @@ SymbolBlock SymbolBlock::imports(const std::string& symbol_file, const std::vect
 
 SymbolBlock::SymbolBlock(const Symbol& outputs, const std::vector<Symbol>& inputs,
                          const std::map<std::string, NDArray>& parameters)
-    : SymbolBlock(outputs, names_of(inputs), parameters) {}
+    : SymbolBlock(outputs, variable_names(inputs), parameters) {}
 
 SymbolBlock::SymbolBlock(const Symbol& outputs, const std::vector<std::string>& input_names,
                          const std::map<std::string, NDArray>& values)

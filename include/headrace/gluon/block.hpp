@@ -42,7 +42,7 @@ class Block {
   // From now on forward is traced when data of a new shape or dtype come, or the first of them in training, and calls
   // run the compiled graph; false goes back. Then forward must not read values of arrays, nor write into them
   // (MXNetError); what it asks besides, about x and autograd::is_training(), is answered once for each of these. A
-  // PauseScope keeps no gradient out of a traced forward; detach() does.
+  // PauseScope keeps no gradient out of a traced forward; nd::BlockGrad does.
   void hybridize(bool active = true);
 
   // Gives first values to all parameters that have none, or, with `force_reinit`, to all, in the order in which they
