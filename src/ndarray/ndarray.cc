@@ -12,6 +12,18 @@
 
 namespace headrace {
 
+namespace {
+
+const View& view_of(const NDArray& array, const char* asked) {
+  check(static_cast<bool>(array), ErrorKind::kType,
+        "{}: the array is none, as it was default-constructed or moved from; give it a value first, and ask "
+        "`if (array)` where it may have none",
+        asked);
+  return *array.view();
+}
+
+}  // namespace
+
 NDArray NDArray::empty(const Shape& shape, DType dtype, Device device) {
   for (int64_t extent : shape)
     check(extent >= 0, ErrorKind::kValue, "empty: shape {} has a negative extent", to_string(shape));
@@ -27,16 +39,19 @@ NDArray NDArray::from_host(const void* data, const Shape& shape, DType dtype, De
   return sent;
 }
 
-const Shape& NDArray::shape() const noexcept { return view_->shape(); }
-const Strides& NDArray::strides() const noexcept { return view_->strides(); }
-DType NDArray::dtype() const noexcept { return view_->dtype(); }
-Device NDArray::device() const noexcept { return view_->storage() ? view_->storage()->device() : Device{}; }
-StorageKind NDArray::storage_kind() const noexcept { return kind_of(*view_); }
-int64_t NDArray::size() const noexcept { return view_->size(); }
-bool NDArray::is_contiguous() const noexcept { return view_->is_contiguous(); }
+const Shape& NDArray::shape() const& { return view_of(*this, "shape").shape(); }
+const Strides& NDArray::strides() const& { return view_of(*this, "strides").strides(); }
+DType NDArray::dtype() const { return view_of(*this, "dtype").dtype(); }
+Device NDArray::device() const {
+  const Storage* const storage = view_of(*this, "device").storage();
+  return storage ? storage->device() : Device{};
+}
+StorageKind NDArray::storage_kind() const { return kind_of(view_of(*this, "storage_kind")); }
+int64_t NDArray::size() const { return view_of(*this, "size").size(); }
+bool NDArray::is_contiguous() const { return view_of(*this, "is_contiguous").is_contiguous(); }
 
 void NDArray::wait_to_read() const {
-  if (!view_->storage()) return;
+  if (!view_of(*this, "wait_to_read").storage()) return;
   timeline::Span span({"wait_to_read", timeline::kCall});
   runtime().engine.wait_to_read(view_->storage()->var());
 }
@@ -44,12 +59,14 @@ void NDArray::wait_to_read() const {
 void check_has_values(const NDArray& array, const char* operation) { storage_of(*array.view(), operation); }
 
 void NDArray::copy_to_host(void* destination) const {
+  view_of(*this, "copy_to_host");
   const NDArray source = snapshot(*this);
   source.wait_to_read();
   copy_values(source, destination);
 }
 
 double NDArray::item() const {
+  view_of(*this, "item");
   check(size() == 1, ErrorKind::kValue, "item: the array has {} elements (shape {}); exactly one is needed", size(),
         to_string(shape()));
   const NDArray source = snapshot(*this);
@@ -57,9 +74,17 @@ double NDArray::item() const {
   return only_value(source);
 }
 
+void check_count(size_t count, const Shape& shape, const char* operation) {
+  check(std::cmp_equal(count, element_count(shape)), ErrorKind::kValue,
+        "{}: shape {} has {} elements, but {} values are given; give as many", operation, to_string(shape),
+        element_count(shape), count);
+}
+
 void check_dtype(const NDArray& array, DType expected, const char* operation) {
-  check(array.dtype() == expected, ErrorKind::kType, "{}: the array holds {}, not {}; convert it with astype first",
-        operation, dtype_name(array.dtype()), dtype_name(expected));
+  view_of(array, operation);
+  check(array.dtype() == expected, ErrorKind::kType,
+        "{}: the array holds {}, not {}; convert it first (astype, nd::cast)", operation, dtype_name(array.dtype()),
+        dtype_name(expected));
 }
 
 }  // namespace headrace

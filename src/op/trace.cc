@@ -31,7 +31,7 @@ Types types_of_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
 
 Types types_of_composition(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs) {
   std::vector<NDArray> detached;
-  for (const NDArray& input : inputs) detached.push_back(input.detach());
+  for (const NDArray& input : inputs) detached.push_back(NDArray(input.view()));
   Types types;
   for (const NDArray& result : op.compose(detached, *attrs)) types.push_back(result.view());
   return types;
@@ -43,6 +43,12 @@ Types types_of_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const
 }
 
 }  // namespace
+
+NDArray NDArray::detach() const {
+  if (node_ && thread_state().tracing && is_abstract(*this)) [[unlikely]]
+    return call("BlockGrad", {*this});
+  return NDArray(view_);
+}
 
 NDArray abstract_variable(const Shape& shape, DType dtype, const Strides& strides, int64_t offset) {
   NDArray array(abstract_view(shape, dtype, strides, offset));

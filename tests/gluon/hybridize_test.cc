@@ -319,5 +319,24 @@ TEST(Hybridize, BothModesAreTracedOnce) {
   EXPECT_EQ(block.traces, 2);
 }
 
+struct Detaches : gluon::Block {
+  NDArray forward(const NDArray& x) override { return x.detach() * x; }
+};
+
+TEST(Hybridize, DetachedArraysPassNoGradientOn) {
+  for (const bool active : {false, true}) {
+    Detaches block;
+    block.hybridize(active);
+    NDArray x = nd::array({1, 2}), y;
+    autograd::attach_grad(x);
+    {
+      autograd::RecordScope scope;
+      y = block(x);
+    }
+    autograd::backward(y);
+    EXPECT_THAT(autograd::grad_of(x).to_vector<float>(), ::testing::ElementsAre(1, 2)) << active;
+  }
+}
+
 }  // namespace
 }  // namespace headrace
