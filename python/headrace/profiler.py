@@ -178,7 +178,7 @@ def use_config(values):
 
 
 def set_state(state="stop", profile_process="worker"):
-    """Begins a new recording ('run'), or waits for the operations stated so far and ends it ('stop').
+    """Records ('run'), after what was recorded before, or waits for the operations stated so far and stops.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def _finish(end):
 
 
 def start(profile_process="worker"):
-    """Begins a new recording; what was recorded before is dropped. `set_state('run')` is the same.
+    """Records, after what was recorded before. `set_state('run')` is the same.
 
     Examples
     --------

@@ -140,13 +140,16 @@ void mark_first(std::atomic<uint64_t> Ring::*place) {
 void start(Sources sources) {
   mark_first(&Ring::first);
   begin_section();
-  recorder().chosen.store(sources, std::memory_order_relaxed);
-  resume();
+  resume(sources);
 }
 
 void begin_section() { mark_first(&Ring::section); }
 
 void stop() noexcept { detail::recorded.store(0, std::memory_order_relaxed); }
+void resume(Sources sources) noexcept {
+  recorder().chosen.store(sources, std::memory_order_relaxed);
+  resume();
+}
 void resume() noexcept {
   detail::recorded.store(recorder().chosen.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }

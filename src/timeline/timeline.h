@@ -66,8 +66,9 @@ void start(Sources sources = kAllSources);
 // Begins a new section of the recording, which collect() can give by itself. The first begins with start().
 void begin_section();
 void stop() noexcept;
-// Records again after stop(), the same sources, keeping what is there.
+// Records again after stop(), keeping what is there: the same sources, or these.
 void resume() noexcept;
+void resume(Sources sources) noexcept;
 
 // A moment in a lane from which something was sent to run elsewhere: the tail of an arrow.
 struct Origin {
