@@ -51,17 +51,8 @@ def check_sizes(label, pred):
         )
 
 
-class Figure(numpy.float64):
-    """NumPy's number, as programs expect of a metric, that prints as its digits alone in all versions."""
-
-    __slots__ = ()
-    __repr__ = float.__repr__
-
-
 def plain(value):
-    """A NumPy scalar so that it prints as its digits alone; anything else as it is."""
-    if isinstance(value, numpy.floating):
-        return Figure(value)
+    """A NumPy scalar as a number of Python, which prints as its digits alone; anything else as it is."""
     return value.item() if isinstance(value, numpy.generic) else value
 
 
@@ -134,7 +125,7 @@ class EvalMetric:
         self.sum_metric = 0.0
 
     def get(self):
-        """(name, value) since the last `reset_local` or `reset`: a number, nan before any update."""
+        """(name, value) since the last `reset_local` or `reset`: a Python number, nan before any update."""
         return self.name, self._value(self.sum_metric, self.num_inst)
 
     def get_global(self):
@@ -152,10 +143,7 @@ class EvalMetric:
         return as_pairs(*self.get_global())
 
     def _value(self, total, count):
-        if not count:
-            return math.nan
-        value = total / count
-        return Figure(value) if isinstance(value, float) else plain(value)
+        return plain(total / count) if count else math.nan
 
     def _add(self, total, count):
         self.sum_metric += total
