@@ -1,5 +1,6 @@
 """Learning rates as functions of the number of updates."""
 
+import logging
 import math
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
@@ -51,6 +52,10 @@ class LRScheduler:
         raise NotImplementedError(f"{type(self).__name__} must define __call__(self, num_update)")
 
 
+def _log_change(num_update, rate):
+    logging.info("Update[%d]: Change learning rate to %0.5e", num_update, rate)
+
+
 def _check_factor(factor):
     if factor > 1.0:
         raise ValueError(f"Factor must be no more than 1 to make lr reduce, got {factor}")
@@ -91,7 +96,16 @@ class FactorScheduler(LRScheduler):
             return self.get_warmup_lr(num_update)
         while num_update > self.count + self.step:
             self.count += self.step
-            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
+            self.base_lr *= self.factor
+            if self.base_lr < self.stop_factor_lr:
+                self.base_lr = self.stop_factor_lr
+                logging.info(
+                    "Update[%d]: now learning rate arrived at %0.5e, will not change in the future",
+                    num_update,
+                    self.base_lr,
+                )
+            else:
+                _log_change(num_update, self.base_lr)
         return self.base_lr
 
 
@@ -127,6 +141,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
+            _log_change(num_update, self.base_lr)
         return self.base_lr
 
 

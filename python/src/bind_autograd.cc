@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "bindings.h"
 #include "gil.h"
+#include "op/invoke.h"
 #include "op/thread_state.h"
 #include "scope.h"
 
@@ -18,9 +19,15 @@ class Callback {
   explicit Callback(nb::handle function) : function_(function.inc_ref().ptr(), release) {}
 
   std::vector<NDArray> operator()(std::span<const NDArray> heads, const std::vector<bool>& wanted) const {
+    // The program may write into them: each element needs a place of its own.
+    std::vector<NDArray> own;
+    for (const NDArray& head : heads) {
+      const bool is_repeated = head && head.storage_kind() == StorageKind::kDense && !head.is_contiguous();
+      own.push_back(is_repeated ? call("_copy", {head}) : head);
+    }
     const WithGil lock;
     nb::list list, asked;
-    for (const NDArray& head : heads) list.append(wrapped(head, np_));
+    for (NDArray& head : own) list.append(wrapped(std::move(head), np_));
     for (bool one : wanted) asked.append(nb::bool_(one));
     nb::object results = nb::borrow(function_.get())(list, asked);
     return arrays_from(results);

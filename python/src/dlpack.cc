@@ -141,6 +141,10 @@ NDArray from_dlpack(PyObject* capsule) {
   await_everybody(device);
   PyCapsule_SetName(capsule, "used_dltensor");
   free_what_is_due();
+  if (element_count(shape) == 0) {  // there may be no memory to share
+    if (managed->deleter) managed->deleter(managed);
+    return NDArray::empty(shape, dtype, device);
+  }
   auto release = [](void* owner) {
     // The other library may need it.
     free_with_gil(owner, [](void* object) {

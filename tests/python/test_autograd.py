@@ -312,6 +312,22 @@ class Sigmoid(autograd.Function):
 
 class TestFunction:
     @pytest.mark.parametrize("req", ["write", "add"])
+    def test_gradients_may_be_written_to(self):
+        class Changed(autograd.Function):
+            def forward(self, x):
+                return x * 1
+
+            def backward(self, dy):
+                dy *= 2
+                dy[0] = 5
+                return dy
+
+        x = variable([1, 1, 1])
+        with autograd.record():
+            y = Changed()(x).sum()  # whose gradient is one number for all
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [5, 2, 2]
+
     def test_gradient(self, req):
         x = variable([0.5, -1], req)
         with autograd.record():

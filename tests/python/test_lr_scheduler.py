@@ -1,5 +1,6 @@
 """Learning-rate schedules."""
 
+import logging
 import math
 
 import pytest
@@ -23,6 +24,18 @@ def test_factor_catches_up():
 def test_multi_factor():
     scheduler = lrs.MultiFactorScheduler(step=[2, 5], factor=0.1, base_lr=1.0)
     assert rates(scheduler, range(1, 8)) == pytest.approx([1, 1, 0.1, 0.1, 0.1, 0.01, 0.01])
+
+
+def test_changes_are_logged(caplog):
+    caplog.set_level(logging.INFO)
+    rates(lrs.FactorScheduler(2, 0.1, stop_factor_lr=1e-3, base_lr=0.1), range(1, 9))
+    rates(lrs.MultiFactorScheduler([3], 0.5, base_lr=1.0), range(1, 6))
+    assert [record.getMessage() for record in caplog.records] == [
+        "Update[3]: Change learning rate to 1.00000e-02",
+        "Update[5]: Change learning rate to 1.00000e-03",
+        "Update[7]: now learning rate arrived at 1.00000e-03, will not change in the future",
+        "Update[4]: Change learning rate to 5.00000e-01",
+    ]
 
 
 def test_poly():
