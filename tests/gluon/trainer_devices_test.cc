@@ -198,7 +198,7 @@ TEST(TrainerOnDevices, CompressionKeepsWhatIsLeftOver) {
 }
 
 // A store in host memory that writes down what it reduces and what it updates.
-class Recorder final : public WrappedStore {
+class CallRecorder final : public WrappedStore {
  public:
   static std::vector<int64_t>& reduced() {
     static std::vector<int64_t> keys;
@@ -209,7 +209,7 @@ class Recorder final : public WrappedStore {
     return keys;
   }
 
-  Recorder() : WrappedStore("device") {}
+  CallRecorder() : WrappedStore("device") {}
 
   void pushpull(std::span<const kvstore::Item> values, std::span<const kvstore::Item> outs, int priority) override {
     for (const kvstore::Item& item : values) reduced().push_back(std::get<int64_t>(item.key));
@@ -225,7 +225,7 @@ class Recorder final : public WrappedStore {
 
 TEST(TrainerOnDevices, ReducesAsBackwardGoesAndUpdatesAsParametersCome) {
   kvstore::register_kind({"recorder", "for this test",
-                          [](const std::string&, const kvstore::Options&) { return std::make_unique<Recorder>(); }});
+                          [](const std::string&, const kvstore::Options&) { return std::make_unique<CallRecorder>(); }});
   gluon::ParameterDict parameters;
   for (const char* name : {"a", "b", "c"}) parameters.emplace(name, DeviceLearner::prepared(2));
   gluon::Trainer trainer(parameters, "sgd", {{"learning_rate", 1}}, {.kvstore = "recorder"});
@@ -239,8 +239,8 @@ TEST(TrainerOnDevices, ReducesAsBackwardGoesAndUpdatesAsParametersCome) {
       autograd::backward(loss);
     }
   trainer.step(1);
-  EXPECT_THAT(Recorder::reduced(), ElementsAre(2, 1, 0));
-  EXPECT_THAT(Recorder::updated(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(CallRecorder::reduced(), ElementsAre(2, 1, 0));
+  EXPECT_THAT(CallRecorder::updated(), ElementsAre(0, 1, 2));
   for (const auto& [name, parameter] : parameters) EXPECT_THAT(parameter->data(cpu(1)).to_vector<float>(), Each(-3));
 }
 

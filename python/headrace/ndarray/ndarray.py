@@ -289,8 +289,8 @@ class NDArray(_core.Array):
         return _core.dlpack_device(self)
 
     def to_dlpack_for_read(self):
-        """A DLPack capsule that shares the array's memory; of a view whose elements do not lie one after another
-        that of a copy. Waits for pending writes.
+        """A DLPack capsule that shares the array's memory; of a view whose elements do not lie one after
+        another that of a copy. Waits for pending writes.
         """
         return _core.to_dlpack(self if self._is_contiguous else self.copy())
 
