@@ -178,7 +178,9 @@ def use_config(values):
 
 
 def set_state(state="stop", profile_process="worker"):
-    """Records ('run'), after what was recorded before, or waits for the operations stated so far and stops.
+    """Records ('run'), or waits for the operations stated so far and stops ('stop').
+
+    Each run begins a timeline of its own; the statistics of `dumps` go on from run to run.
 
     Raises
     ------
@@ -214,7 +216,7 @@ def _finish(end):
 
 
 def start(profile_process="worker"):
-    """Records, after what was recorded before. `set_state('run')` is the same.
+    """Records. `set_state('run')` is the same.
 
     Examples
     --------

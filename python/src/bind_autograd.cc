@@ -23,7 +23,7 @@ class Callback {
     std::vector<NDArray> own;
     for (const NDArray& head : heads) {
       const bool is_repeated = head && head.storage_kind() == StorageKind::kDense && !head.is_contiguous();
-      own.push_back(is_repeated ? call("_copy", {head}) : head);
+      own.push_back(is_repeated ? contiguous(head) : head);
     }
     const WithGil lock;
     nb::list list, asked;

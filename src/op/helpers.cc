@@ -62,7 +62,7 @@ NDArray full_like(const NDArray& array, double value) {
 void copy_into(const NDArray& destination, const NDArray& source) {
   static const OpDef& cast = find_op("Cast");
   const ThreadStateScope scope(kWithoutRecording);
-  NDArray target = destination.detach(), from = source.detach();
+  NDArray target(destination.view()), from(source.view());
   if (target.storage_kind() != StorageKind::kDense || from.storage_kind() != StorageKind::kDense)
     copy_stored(target, from);
   else if (needs_device_copy(target.device(), from.device()))

@@ -42,7 +42,8 @@ void take_own_memory(NDArray& result, std::span<const NDArray> arguments) {
   if (!storage || std::ranges::find(arguments, storage, storage_of) == arguments.end()) return;
   // What holds most of large memory takes it over when one of the two is written, and not before.
   const bool is_most = 2 * static_cast<size_t>(result.size()) * item_size(result.dtype()) >= storage->bytes();
-  NDArray copy = is_most && storage->may_share() ? snapshot(result.detach()) : call("_copy", {result.detach()});
+  NDArray copy =
+      is_most && storage->may_share() ? snapshot(NDArray(result.view())) : call("_copy", {NDArray(result.view())});
   copy.set_node(result.node(), result.output_index());
   result = std::move(copy);
 }

@@ -143,7 +143,7 @@ void start() {
   const Config& config = session().config;
   session().end_dump();
   session().has_run = true;
-  timeline::resume(sources_of(config));
+  timeline::restart(sources_of(config));
   sample_memory();
   if (config.continuous_dump) session().dump = std::make_unique<PeriodicDump>(config.filename, config.dump_period);
 }

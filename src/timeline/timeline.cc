@@ -138,18 +138,19 @@ void mark_first(std::atomic<uint64_t> Ring::*place) {
 }  // namespace
 
 void start(Sources sources) {
-  mark_first(&Ring::first);
   begin_section();
-  resume(sources);
+  restart(sources);
+}
+
+void restart(Sources sources) {
+  mark_first(&Ring::first);
+  recorder().chosen.store(sources, std::memory_order_relaxed);
+  resume();
 }
 
 void begin_section() { mark_first(&Ring::section); }
 
 void stop() noexcept { detail::recorded.store(0, std::memory_order_relaxed); }
-void resume(Sources sources) noexcept {
-  recorder().chosen.store(sources, std::memory_order_relaxed);
-  resume();
-}
 void resume() noexcept {
   detail::recorded.store(recorder().chosen.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }

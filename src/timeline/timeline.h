@@ -63,12 +63,13 @@ inline bool enabled(Source source) noexcept {
 
 // Drops what was recorded before and begins to record.
 void start(Sources sources = kAllSources);
+// The same, but the section goes on.
+void restart(Sources sources);
 // Begins a new section of the recording, which collect() can give by itself. The first begins with start().
 void begin_section();
 void stop() noexcept;
-// Records again after stop(), keeping what is there: the same sources, or these.
+// Records again after stop(), the same sources, keeping what is there.
 void resume() noexcept;
-void resume(Sources sources) noexcept;
 
 // A moment in a lane from which something was sent to run elsewhere: the tail of an arrow.
 struct Origin {

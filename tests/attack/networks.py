@@ -64,7 +64,7 @@ def step(net, state):
     with autograd.record():
         state = nd.tanh(net(state) + state)
         loss = (state * state).sum()
-    if net.collect_params():
+    if list(net.collect_params()):
         loss.backward()
     return state
 

@@ -224,8 +224,9 @@ class CallRecorder final : public WrappedStore {
 };
 
 TEST(TrainerOnDevices, ReducesAsBackwardGoesAndUpdatesAsParametersCome) {
-  kvstore::register_kind({"recorder", "for this test",
-                          [](const std::string&, const kvstore::Options&) { return std::make_unique<CallRecorder>(); }});
+  kvstore::register_kind({"recorder", "for this test", [](const std::string&, const kvstore::Options&) {
+                            return std::make_unique<CallRecorder>();
+                          }});
   gluon::ParameterDict parameters;
   for (const char* name : {"a", "b", "c"}) parameters.emplace(name, DeviceLearner::prepared(2));
   gluon::Trainer trainer(parameters, "sgd", {{"learning_rate", 1}}, {.kvstore = "recorder"});

@@ -18,6 +18,7 @@ from headrace import autograd, base, gluon, nd, np, npx, operator, profiler
 def path(tmp_path):
     path = tmp_path / "timeline.json"
     profiler.set_config(filename=str(path))
+    profiler.dumps(reset=True)
     yield path
     profiler.stop()
     profiler.set_config()
@@ -82,6 +83,18 @@ def test_table_counts_and_resets(path):
     assert (
         next(line for line in profiler.dumps().splitlines() if line.startswith("_np_dot")).split()[1] == "1"
     )
+
+
+def test_tables_go_on_from_run_to_run(path):
+    for _ in range(2):
+        profiler.set_state("run")
+        work()
+        profiler.set_state("stop")
+    rows = [line.split() for line in profiler.dumps(reset=True).splitlines() if line.startswith("_np_dot")]
+    assert [row[1] for row in rows] == ["2"]
+    profiler.dump()
+    assert [event["name"] for event in events_of(path)].count("_np_dot") == 1  # of the last run
+    assert "_np_dot" not in profiler.dumps()
 
 
 def test_the_timeline_keeps_what_tables_have_reset(path):

@@ -35,6 +35,7 @@ _LEGACY_STREAM = 1  # CUDA's default stream, in the protocol of DLPack
 
 _reshape = _core.function("Reshape", False)
 _cast = {False: _core.function("Cast", False), True: _core.function("Cast", True)}
+_contiguous = {np: _core.function("_contiguous", np) for np in (False, True)}
 _zeros = _core.function("_zeros", False)
 _broadcast_like = {np: _core.function("broadcast_like", np) for np in (False, True)}
 # By whether they are np's, and whether the result shares memory.
@@ -292,7 +293,7 @@ class NDArray(_core.Array):
         """A DLPack capsule that shares the array's memory; of a view whose elements do not lie one after
         another that of a copy. Waits for pending writes.
         """
-        return _core.to_dlpack(self if self._is_contiguous else self.copy())
+        return _core.to_dlpack(self if self._is_contiguous else _contiguous[self._is_np](self))
 
     def to_dlpack_for_write(self):
         """A DLPack capsule that shares the array's memory; waits for pending reads and writes."""
