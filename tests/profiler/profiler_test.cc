@@ -27,10 +27,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Default settings, a file of its own, and nothing recorded at the end.
+// Default settings, a file and a table of its own, and nothing recorded at the end.
 class Profiler : public ::testing::Test {
  protected:
-  Profiler() { set_config({.filename = path_}); }
+  Profiler() {
+    set_config({.filename = path_});
+    static_cast<void>(dumps({.reset = true}));
+  }
   ~Profiler() override {
     stop();
     set_config({});
@@ -105,6 +108,16 @@ TEST_F(Profiler, ResetBeginsANewTableAndKeepsTheTimeline) {
   for (const Json& event : document["traceEvents"])
     found += event.value("cat", "") == "operator" && (event["name"] == "old" || event["name"] == "new");
   EXPECT_EQ(found, 2);
+}
+
+TEST_F(Profiler, ATableHasWhatAllRunsRecorded) {
+  for (const char* name : {"first", "second"}) {
+    start();
+    run_task(name);
+    stop();
+  }
+  const Json operators = statistics()["Time"]["operator"];
+  EXPECT_TRUE(operators.contains("first") && operators.contains("second"));
 }
 
 TEST_F(Profiler, WhatIsLeftOutIsNotRecorded) {
