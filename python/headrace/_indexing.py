@@ -20,16 +20,20 @@ def get(array, key):
         rows = _reshape(array, (key.size, *array.shape[key.ndim :]))
         return _chosen(rows, _reshape(key, -1).as_in_context(array.ctx))
     if isinstance(key, NDArray) and key._dtype_name != "bool" and array.ndim > 0:
-        selected = _advanced[np](array, _item(key, np).as_in_context(array.ctx), axes=0)
-        return selected if selected.ndim or np else selected.reshape((1,))
+        return _selected(array, [_item(key, np).as_in_context(array.ctx)], (0,))
     truth = _truth(key) if np else None
     if truth is not None:
         return (array[None] if truth else array[None][:0]).copy()
     parsed = _Key(array, key)
     if not parsed.arrays:
         return array[parsed.basic]
-    selected = _advanced[np](array[parsed.basic], *parsed.arrays, axes=tuple(parsed.axes))
-    return selected if selected.ndim or np else selected.reshape((1,))
+    return _selected(array[parsed.basic], parsed.arrays, tuple(parsed.axes))
+
+
+def _selected(array, indices, axes):
+    """What arrays of integers select along axes."""
+    selected = _advanced[array._is_np](array, *indices, axes=axes)
+    return selected if selected.ndim or array._is_np else selected.reshape((1,))
 
 
 def assign(array, key, value):

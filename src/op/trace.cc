@@ -44,11 +44,7 @@ Types types_of_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const
 
 }  // namespace
 
-NDArray NDArray::detach() const {
-  if (node_ && thread_state().tracing && is_abstract(*this)) [[unlikely]]
-    return call("BlockGrad", {*this});
-  return NDArray(view_);
-}
+NDArray NDArray::detach() const { return node_ && thread_state().tracing ? without_history(*this) : NDArray(view_); }
 
 NDArray abstract_variable(const Shape& shape, DType dtype, const Strides& strides, int64_t offset) {
   NDArray array(abstract_view(shape, dtype, strides, offset));

@@ -3,15 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
 #include <headrace/headrace.hpp>
 
 #include "tests/support/files.h"
+#include "tests/support/raised.h"
 
 namespace headrace {
 namespace {
 
 namespace nn = gluon::nn;
+using test::raised_by;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -19,16 +20,6 @@ struct ParameterFile {
   std::string path = own_path("block.params");
   ~ParameterFile() { std::filesystem::remove(path); }
 };
-
-Error raised_by(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was raised";
-  return {ErrorKind::kRuntime, ""};
-}
 
 nn::Sequential two_layers(int64_t second) {
   nn::Sequential network;

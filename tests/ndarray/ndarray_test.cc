@@ -7,10 +7,12 @@
 #include <functional>
 
 #include "headrace/error.hpp"
+#include "tests/support/raised.h"
 
 namespace headrace {
 namespace {
 
+using test::raised_by;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -37,19 +39,9 @@ TEST(NDArray, IsMadeOfAnythingContiguous) {
 
 static_assert(!Element<long double> && !Element<std::string> && !Element<const float>);
 
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was raised";
-  return {ErrorKind::kRuntime, ""};
-}
-
 TEST(NDArray, CountsTheValues) {
   const std::vector<float> values{1, 2, 3};
-  const Error error = error_of([&] { NDArray::from(values, {1000, 1000}); });
+  const Error error = raised_by([&] { NDArray::from(values, {1000, 1000}); });
   EXPECT_EQ(error.kind(), ErrorKind::kValue);
   EXPECT_THAT(error.what(), HasSubstr("from: shape (1000, 1000) has 1000000 elements, but 3 values are given"));
 }
@@ -74,7 +66,7 @@ TEST(NDArray, SaysThatItIsNone) {
   };
   for (const auto& [name, ask] : questions)
     for (const NDArray& none : {NDArray(), moved}) {
-      const Error error = error_of([&] { ask(none); });
+      const Error error = raised_by([&] { ask(none); });
       EXPECT_EQ(error.kind(), ErrorKind::kType) << name;
       EXPECT_THAT(error.what(), HasSubstr(std::string(name) + ": the array is none")) << name;
     }

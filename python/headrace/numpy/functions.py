@@ -118,6 +118,10 @@ def ones_like(a, dtype=None, order="C", ctx=None, out=None):
     return full_like(a, 1, dtype, order, ctx, out)
 
 
+def _is_number(value):
+    return not isinstance(value, NDArray) and _numpy.isscalar(value)  # the first of them is soon said
+
+
 def where(condition, x=None, y=None):
     """x where the condition is not zero, y elsewhere; the shapes are broadcast against each other.
 
@@ -137,9 +141,9 @@ def where(condition, x=None, y=None):
         return _np().nonzero(condition)
     if x is None or y is None:
         raise ValueError("where: give both x and y, or, beside an array with values, neither")
-    if not isinstance(condition, NDArray) and _numpy.isscalar(condition) and (is_symbol(x) or is_symbol(y)):
+    if _is_number(condition) and (is_symbol(x) or is_symbol(y)):
         return x if condition else y
-    kind = tuple(not isinstance(one, NDArray) and _numpy.isscalar(one) for one in (x, y))
+    kind = (_is_number(x), _is_number(y))
     chosen = [one for one, is_number in zip((x, y), kind) if not is_number]
     numbers = [float(one) for one, is_number in zip((x, y), kind) if is_number]
     return _where[kind](condition, *chosen, *numbers)

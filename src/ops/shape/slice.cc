@@ -88,13 +88,12 @@ Ranges ranges_of(const SliceAxisAttrs& a, const Shape& shape, const char* name) 
   Ranges ranges = whole(shape);
   size_t axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(shape.size()), name));
   const int64_t extent = shape[axis];
-  const SliceRange range = slice_range(a.begin, a.end, std::nullopt, extent, name);
   const int64_t begin = a.begin < 0 ? a.begin + extent : a.begin, end = a.end.value_or(extent),
                 last = end < 0 ? end + extent : end;
   check(extent <= 0 || (begin >= 0 && begin <= last && last <= extent), ErrorKind::kRuntime,
         "{}: begin={} and end={} must lie, in this order, within the extent {} of axis {}; shape {}", name, a.begin,
         end, extent, axis, to_string(shape));
-  ranges[axis] = range;
+  ranges[axis] = slice_range(a.begin, a.end, std::nullopt, extent, name);
   return ranges;
 }
 
