@@ -90,6 +90,9 @@ class NDArray {
   // (BlockGrad). None of none.
   NDArray detach() const;
 
+  // The same memory without a place on the tape, in traced graphs too: for those who record, and for what none records.
+  NDArray off_tape() const noexcept { return NDArray(view_); }
+
   const IntrusivePtr<View>& view() const noexcept { return view_; }
   const IntrusivePtr<Node>& node() const noexcept { return node_; }
   uint32_t output_index() const noexcept { return output_index_; }

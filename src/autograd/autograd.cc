@@ -199,7 +199,7 @@ class Walk {
     bool direct = to_leaves_ && !keep_links_ && leaf.is_leaf && leaf.request == GradReq::kWrite && entry.uses == 1 &&
                   leaf.gradient.storage_kind() == StorageKind::kDense &&
                   is_dense(leaf.gradient.shape(), leaf.gradient.strides());
-    return direct ? NDArray(leaf.gradient.view()) : NDArray();
+    return direct ? leaf.gradient.off_tape() : NDArray();
   }
 
   void step(Entry& entry) {
@@ -265,7 +265,7 @@ class Walk {
       if (keep_links_) output.set_node(NodePtr(&node), static_cast<uint32_t>(k));
       outputs_.push_back(std::move(output));
     }
-    for (const NDArray& input : node.inputs) inputs_.push_back(keep_links_ ? input : NDArray(input.view()));
+    for (const NDArray& input : node.inputs) inputs_.push_back(keep_links_ ? input : input.off_tape());
     Gradient gradient(node, inputs_, outputs_, heads, results_, targets_, wanted_, is_last_);
     if (node.custom)
       node.custom(gradient);
@@ -310,7 +310,7 @@ void mark_variable(NDArray& array, const NDArray& gradient, GradReq request) {
   }
   NodePtr leaf(new Node);
   leaf->is_leaf = true;
-  leaf->gradient = NDArray(gradient.view());
+  leaf->gradient = gradient.off_tape();
   leaf->request = request;
   array.set_node(std::move(leaf), 0);
 }

@@ -10,7 +10,7 @@ namespace {
 NDArray stand_in_for(const NDArray& array) {
   NodePtr leaf(new Node);
   leaf->is_leaf = true;
-  NDArray made = NDArray(array.view());
+  NDArray made = array.off_tape();
   made.set_node(std::move(leaf), 0);
   return made;
 }

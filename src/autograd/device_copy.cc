@@ -21,7 +21,7 @@ void copyto(const NDArray& array, const NDArray& target) {
   check(array.shape() == target.shape(), ErrorKind::kValue,
         "copyto: expected a target of the array's shape {}, got one of {}", to_string(array.shape()),
         to_string(target.shape()));
-  copy_into(NDArray(target.view()), NDArray(array.view()));
+  copy_into(target.off_tape(), array.off_tape());
 }
 
 NDArray as_in_context(const NDArray& array, Device device) {

@@ -23,7 +23,7 @@ void attach_grad(NDArray& array, std::string_view grad_req, StorageKind kind) {
   check(grad_req == "write" || grad_req == "add", ErrorKind::kValue,
         "attach_grad: grad_req must be 'write' or 'add', got '{}'", grad_req);
   mark_variable(array,
-                kind == StorageKind::kDense ? zeros_like(NDArray(array.view()))
+                kind == StorageKind::kDense ? zeros_like(array.off_tape())
                                             : sparse::zeros(kind, array.shape(), array.dtype(), array.device()),
                 grad_req == "write" ? GradReq::kWrite : GradReq::kAdd);
 }

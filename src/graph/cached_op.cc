@@ -351,7 +351,7 @@ struct CachedOp::Backward {
         reads.push_back(full(type.shape(), 0, type.dtype(), device));
       } else if (g.head(k).storage_kind() == StorageKind::kDense && g.head(k).strides() == type.strides() &&
                  g.head(k).dtype() == type.dtype()) {
-        reads.push_back(NDArray(g.head(k).view()));
+        reads.push_back(g.head(k).off_tape());
       } else {
         reads.push_back(make_array(type, device));
         copy_into(reads.back(), g.head(k));
@@ -363,7 +363,7 @@ struct CachedOp::Backward {
       const View& type = *graph.values[static_cast<size_t>(graph.outputs[k])].type;
       const NDArray& target = g.target(i);
       const bool fits = target && target.dtype() == type.dtype() && target.strides() == type.strides();
-      writes.push_back(fits ? NDArray(target.view()) : make_array(type, device));
+      writes.push_back(fits ? target.off_tape() : make_array(type, device));
       g.set(i, writes.back());
     }
     push_graph("CachedOp.backward", std::shared_ptr<const CompiledGraph>(compiled, compiled->backward.get()), reads,
@@ -388,8 +388,8 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
 
   std::vector<NDArray> saved;
   saved.reserve(compiled->from_inputs.size() + compiled->from_outputs.size() + compiled->kept.size());
-  for (size_t i : compiled->from_inputs) saved.push_back(NDArray(inputs[i].view()));
-  for (size_t k : compiled->from_outputs) saved.push_back(NDArray(outputs[k].view()));
+  for (size_t i : compiled->from_inputs) saved.push_back(inputs[i].off_tape());
+  for (size_t k : compiled->from_outputs) saved.push_back(outputs[k].off_tape());
   for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->kept_view(id, kept)));
   std::vector<ViewPtr> given;  // what gradients of higher order start from
   given.reserve(inputs.size());

@@ -43,7 +43,7 @@ class Lowering {
           "a traced graph reads an array that is no input of it; arrays of another trace cannot be used here");
     if (auto found = constants_.find(array.view().get()); found != constants_.end()) return found->second;
     const int id = add_value(Value::Source::kConstant, array.view());
-    graph_.values.back().constant = NDArray(array.view());
+    graph_.values.back().constant = array.off_tape();
     constants_[array.view().get()] = id;
     return id;
   }

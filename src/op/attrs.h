@@ -220,7 +220,7 @@ FieldInfo describe() {
   info.of_files = f.is_of_files;
   info.counts_inputs = f.is_count;
   info.bounds = f.bounds;
-  static const A& sample = *new A{};
+  const A sample{};
   info.offset =
       static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*f.member)) - reinterpret_cast<const char*>(&sample));
   info.get = [](const void* attrs) -> AttrValue {

@@ -14,11 +14,10 @@ bool needs_device_copy(Device to, Device from) noexcept { return to != from && !
 NDArray copied_to(const NDArray& source, Device device) {
   if (const StorageKind kind = source.storage_kind(); kind != StorageKind::kDense) {
     const NDArray made = sparse::zeros(kind, source.shape(), source.dtype(), device);
-    copy_into(made, NDArray(source.view()));
+    copy_into(made, source.off_tape());
     return made;
   }
-  const NDArray from =
-      is_dense(source.shape(), source.strides()) ? NDArray(source.view()) : contiguous(NDArray(source.view()));
+  const NDArray from = is_dense(source.shape(), source.strides()) ? source.off_tape() : contiguous(source.off_tape());
   NDArray made(make_view(from.shape(), from.dtype(), device, from.strides()));
   const KeepScope keep(false);  // there is nothing to keep yet
   if (needs_device_copy(device, from.device()))

@@ -95,7 +95,7 @@ NDArray full(const Shape& shape, double value, DType dtype, Device device) {
 }
 
 NDArray without_history(const NDArray& array) {
-  return is_abstract(array) ? call("BlockGrad", {array}) : NDArray(array.view());
+  return is_abstract(array) ? call("BlockGrad", {array}) : array.off_tape();
 }
 
 NDArray zeros_like(const NDArray& array) { return full_like(array, 0); }

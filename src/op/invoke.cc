@@ -236,7 +236,7 @@ void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDAr
   if (op.gradient) {
     const ThreadStateScope scope(kWithoutRecording);
     results = op.compose(inputs, *attrs);
-    for (NDArray& result : results) result = NDArray(result.view());
+    for (NDArray& result : results) result = result.off_tape();
   } else {
     results = op.compose(inputs, *attrs);
   }

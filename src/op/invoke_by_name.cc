@@ -42,8 +42,7 @@ void take_own_memory(NDArray& result, std::span<const NDArray> arguments) {
   if (!storage || std::ranges::find(arguments, storage, storage_of) == arguments.end()) return;
   // What holds most of large memory takes it over when one of the two is written, and not before.
   const bool is_most = 2 * static_cast<size_t>(result.size()) * item_size(result.dtype()) >= storage->bytes();
-  NDArray copy =
-      is_most && storage->may_share() ? snapshot(NDArray(result.view())) : call("_copy", {NDArray(result.view())});
+  NDArray copy = is_most && storage->may_share() ? snapshot(result.off_tape()) : call("_copy", {result.off_tape()});
   copy.set_node(result.node(), result.output_index());
   result = std::move(copy);
 }

@@ -151,7 +151,7 @@ void run_form(const OpDef& op, const AttrsPtr& attrs, Chosen chosen, std::span<c
   const Device device = inputs.empty() ? Device{} : inputs[0].device();
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i]) check_output(op, outputs[i], chosen.types[i].shape, chosen.types[i].dtype);
-    written.push_back(is_sparse(outputs[i]) ? NDArray(outputs[i].view())
+    written.push_back(is_sparse(outputs[i]) ? outputs[i].off_tape()
                                             : make_result(chosen.types[i], chosen.kinds[i], device));
     writes.push_back(&written.back().view()->storage()->var());
   }
@@ -184,7 +184,7 @@ void run_in_place(const OpDef& op, const AttrsPtr& attrs, Chosen chosen, std::sp
   const bool is_own = output && same_elements(*output.view(), *inputs[0].view());
   SmallVector<View*, 8> views;
   SmallVector<Var*, 8> reads, writes;
-  const NDArray changed = is_own ? inputs[0] : call("_copy", {NDArray(inputs[0].view())});
+  const NDArray changed = is_own ? inputs[0] : call("_copy", {inputs[0].off_tape()});
   for (size_t i = 0; i < inputs.size(); ++i) {
     views.push_back(i == 0 ? changed.view().get() : inputs[i].view().get());
     (is_written(op, i) ? writes : reads).push_back(&views.back()->storage()->var());

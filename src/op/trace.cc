@@ -31,7 +31,7 @@ Types types_of_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
 
 Types types_of_composition(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs) {
   std::vector<NDArray> detached;
-  for (const NDArray& input : inputs) detached.push_back(NDArray(input.view()));
+  for (const NDArray& input : inputs) detached.push_back(input.off_tape());
   Types types;
   for (const NDArray& result : op.compose(detached, *attrs)) types.push_back(result.view());
   return types;

@@ -67,7 +67,7 @@ class UpdatePlan {
             op_->name, op_->inputs[i], to_string(input.shape()), op_->inputs[0], to_string(call.inputs[0].shape()));
       (is_written(*op_, i) ? writes_ : reads_).push_back(&storage_of(*input.view(), op_->name).var());
       dtypes.push_back(input.dtype());
-      kept.inputs.push_back(NDArray(input.view()));
+      kept.inputs.push_back(input.off_tape());
     }
     const ComputeType compute =
         op_->pointwise->types(op_->name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs).compute;
@@ -150,7 +150,7 @@ std::vector<UpdateCall> update_sparse(const OpDef& op, std::span<const UpdateCal
       others.push_back(call);
       continue;
     }
-    NDArray weight = NDArray(call.inputs[0].view());
+    NDArray weight = call.inputs[0].off_tape();
     invoke(op, call.attrs, call.inputs, {&weight, 1});
   }
   return others;

@@ -182,8 +182,7 @@ class BaseModule:
             values = self._fit_epoch(
                 epoch, train_data, eval_metric, monitor, batch_end_callback, sparse_row_id_fn
             )
-            for name, value in values:
-                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
+            self._log_training(epoch, values)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
             # Contexts have auxiliary states of their own: from here on all have the mean.
             arg_params, aux_params = self.get_params()
@@ -197,6 +196,10 @@ class BaseModule:
                 )  # fmt: skip
                 self._log_validation(epoch, values)
             train_data.reset()
+
+    def _log_training(self, epoch, values):
+        for name, value in values:
+            self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
 
     def _log_validation(self, epoch, values):
         for name, value in values:

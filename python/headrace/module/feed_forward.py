@@ -8,46 +8,64 @@ import numpy
 from .. import metric
 from .._checkpoint import load_checkpoint, save_checkpoint
 from ..callback import LogValidationMetricsCallback
-from ..io import DataIter, NDArrayIter, ResizeIter
+from ..io import DataIter, NDArrayIter
 from .base_module import DEFAULT_INITIALIZER
 from .module import Module
 
 __all__ = ["FeedForward"]
 
 
-class _ResetsItself(DataIter):
-    """An iterator that is reset as soon as it has ended, which is when MXNet's FeedForward resets: the order
-    in which iterators shuffle decides which numbers they draw. `at_start`: at every start too.
+class _Epochs(DataIter):
+    """The epochs of an iterator that is reset as soon as a pass over it has ended, which is when MXNet's
+    FeedForward resets: the order in which iterators shuffle decides which numbers they draw. An epoch is a
+    pass, or `size` batches, wherever in a pass they lie. `at_start`: a new one begins with a reset too.
+    `passes`: those that have ended.
     """
 
-    def __init__(self, data_iter, at_start):
+    def __init__(self, data_iter, size=None, at_start=False):
         super().__init__(data_iter.batch_size)
-        self._data_iter, self._at_start = data_iter, at_start
+        self._data_iter, self._size, self._at_start = data_iter, size, at_start
         self.provide_data, self.provide_label = data_iter.provide_data, data_iter.provide_label
-        self._batches = (
-            None  # of this pass; an iterator of the program may have no other method than __iter__
-        )
+        self._batches = None  # of this pass; an iterator of the program may have no method but __iter__
+        self._count = self.passes = 0
 
     def reset(self):
-        """Starts a new pass."""
-        self._batches = None
+        """Starts a new epoch."""
+        self._batches, self._count = None, 0
         if self._at_start:
             self._data_iter.reset()
 
     def next(self):
-        """The next DataBatch. StopIteration: the pass has ended."""
-        if self._batches is None:
-            self._batches = iter(self._data_iter)
-        try:
-            return next(self._batches)
-        except StopIteration:
+        """The next DataBatch. StopIteration: the epoch has ended."""
+        for _ in range(2 if self._size else 1):  # an epoch of a given size goes on in the next pass
+            if self._count == self._size:
+                break
+            if self._batches is None:
+                self._batches = iter(self._data_iter)
+            batch = next(self._batches, None)
+            if batch is not None:
+                self._count += 1
+                return batch
             self._batches = None
             self._data_iter.reset()
-            raise
+            self.passes += 1
+        raise StopIteration
 
 
-class _SilentModule(Module):
-    """Leaves logging of the validation to `eval_end_callback`."""
+class _Trained(Module):
+    """Logs what MXNet's FeedForward does: no values of the metric, which are left to callbacks, but the passes
+    over the data.
+    """
+
+    def begin(self, epochs):
+        """Tells where it trains on these _Epochs."""
+        self._epochs = epochs
+        self.logger.info("Start training with %s", self._context)
+
+    def _log_training(self, epoch, values):
+        for _ in range(self._epochs.passes):
+            self.logger.info("Epoch[%d] Resetting Data Iterator", epoch)
+        self._epochs.passes = 0
 
     def _log_validation(self, epoch, values):
         pass
@@ -136,7 +154,7 @@ class FeedForward:
     def _module(self, batches, logger=None):
         known = set(self.symbol.list_arguments())
         labels = [one[0] for one in batches.provide_label or () if one[0] in known]
-        return _SilentModule(
+        return _Trained(
             self.symbol, [one[0] for one in batches.provide_data], labels, logger or logging, self.ctx
         )
 
@@ -161,18 +179,16 @@ class FeedForward:
         if isinstance(eval_data, (tuple, list)):
             eval_data = self._batches(*eval_data, True)
         if eval_data is not None:
-            eval_data = _ResetsItself(eval_data, at_start=True)
+            eval_data = _Epochs(eval_data, at_start=True)
         batches.reset()
-        if self.epoch_size is None:
-            batches = _ResetsItself(batches, at_start=False)
-        else:
-            batches = ResizeIter(batches, self.epoch_size, reset_internal=False)
+        batches = _Epochs(batches, self.epoch_size)
         if batch_end_callback is not None:
             several = isinstance(batch_end_callback, list)
             batch_end_callback = [
                 _counting_from_one(one) for one in (batch_end_callback if several else [batch_end_callback])
             ]
         module = self._module(batches, logger)
+        module.begin(batches)
         module.fit(
             batches, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore, self.optimizer,
             self.kwargs, eval_end_callback, eval_batch_end_callback, self.initializer, self.arg_params,

@@ -8,7 +8,8 @@ import headrace as mx
 pytestmark = pytest.mark.filterwarnings("ignore:mxnet.model.FeedForward has been deprecated")
 
 
-def test_an_iterator_may_have_no_method_but_iter(symbol):
+@pytest.mark.parametrize("size, numbers", [(None, [1, 2, 3] * 2), (2, [1, 2] * 2), (4, [1, 2, 3, 4] * 2)])
+def test_an_iterator_may_have_no_method_but_iter(symbol, size, numbers):
     class Batches(mx.io.DataIter):
         provide_data, provide_label = [("data", (2, 4))], [("softmax_label", (2,))]
 
@@ -17,9 +18,9 @@ def test_an_iterator_may_have_no_method_but_iter(symbol):
                 yield mx.io.DataBatch([mx.nd.ones((2, 4))], [mx.nd.zeros(2)], pad=0)
 
     seen = []
-    model = mx.model.FeedForward(symbol, num_epoch=2)
+    model = mx.model.FeedForward(symbol, num_epoch=2, epoch_size=size)
     model.fit(Batches(2), batch_end_callback=lambda param: seen.append(param.nbatch))
-    assert seen == [1, 2, 3] * 2
+    assert seen == numbers
 
 
 def test_learns_predicts_and_comes_back(symbol, samples, tmp_path):
@@ -55,6 +56,19 @@ def test_validation_is_logged_once(symbol, samples, caplog, options, count):
     with caplog.at_level("INFO"):
         mx.model.FeedForward(symbol, num_epoch=1).fit(*samples, eval_data=samples, **options)
     assert sum("Validation-accuracy" in line for line in caplog.messages) == count
+
+
+# What MXNet 1.9.1 logs.
+@pytest.mark.parametrize(("size", "passes"), [(None, (1, 1)), (3, (0, 1)), (9, (2, 2))])
+def test_passes_over_the_data_are_logged(symbol, caplog, size, passes):
+    batches = mx.io.NDArrayIter(numpy.zeros((8, 4), "float32"), numpy.zeros(8), 2)
+    with caplog.at_level("INFO"):
+        mx.model.FeedForward(symbol, num_epoch=2, epoch_size=size).fit(batches)
+    lines = [line.split("=")[0] for line in caplog.messages]
+    wanted = ["Start training with [cpu(0)]"]
+    for epoch, count in enumerate(passes):
+        wanted += [f"Epoch[{epoch}] Resetting Data Iterator"] * count + [f"Epoch[{epoch}] Time cost"]
+    assert lines == wanted
 
 
 # What MXNet 1.9.1 gives with these seeds: how often the iterators shuffle, and when, decides the batches.
