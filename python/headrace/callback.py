@@ -169,11 +169,11 @@ class ProgressBar:
 
     def __init__(self, total, length=80):
         self.total = total
-        self.length = length
+        self.bar_len = length
 
     def __call__(self, param):
         done = param.nbatch / self.total
-        bar = ("=" * round(self.length * done)).ljust(self.length, "-")
+        bar = ("=" * round(self.bar_len * done)).ljust(self.bar_len, "-")
         logging.info("[%s] %s%s\r", bar, math.ceil(100 * done), "%")
 
 

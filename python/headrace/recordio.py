@@ -106,6 +106,8 @@ class MXRecordIO:
         """Appends a record of bytes. AssertionError: a reader. MXNetError: 2^29 bytes or more."""
         assert self.writable, "write: the file was opened for reading"
         self._check_pid()
+        if isinstance(buf, str):
+            raise TypeError("write: a record is bytes, got str; encode it")
         buf = bytes(buf)
         if len(buf) >= 1 << _LENGTH_BITS:
             raise MXNetError(f"write: a record has less than 2^{_LENGTH_BITS} bytes, got {len(buf)}")

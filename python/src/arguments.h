@@ -19,6 +19,7 @@ namespace headrace::python {
 //   static bool is_operand(PyObject*);
 //   void set_field(const FieldInfo&, PyObject* value);
 //   void other_keyword(PyObject* key, PyObject* value);
+//   bool take_behind(size_t place, PyObject* value);  // what nd functions take behind all; false: nothing there
 template <class Call>
 class Arguments {
  public:
@@ -75,22 +76,25 @@ class Arguments {
       }
     }
     const size_t fields = f_.field_names->size();
-    for (size_t field = 0; used < count; ++used, ++field) {
-      if (f_.np && !out_ && is_place_of_out(field, arguments[used])) {
-        set_out(arguments[used++]);
-        if (used == count) return;
-      }
-      if (field == fields)
+    bool out_has_passed = false;
+    for (size_t field = 0, behind = 0; used < count; ++used) {
+      while (field < fields && op_.schema->fields[field].counts_inputs) ++field;  // it follows from the call
+      if (f_.np && !out_has_passed && is_place_of_out(field, arguments[used])) {
+        set_out(arguments[used]);
+        out_has_passed = true;
+      } else if (field < fields) {
+        call().set_field(op_.schema->fields[field++], arguments[used]);
+      } else if (f_.np || !call().take_behind(behind++, arguments[used])) {
         fail(ErrorKind::kType, "{}: at most {} positional arguments are taken, got {}", name(),
              operands_.size() + fields, count);
-      call().set_field(op_.schema->fields[field], arguments[used]);
+      }
     }
   }
 
   // NumPy's reductions have `out` before keepdims and ddof, which are numbers, other functions behind all.
   bool is_place_of_out(size_t field, PyObject* value) const {
     if (value != Py_None && !Call::is_operand(value)) return false;
-    if (field == f_.field_names->size()) return !op_.variadic && (value == Py_None || is_array(value));
+    if (field == f_.field_names->size()) return value == Py_None || is_array(value);
     const std::string_view next = op_.schema->fields[field].name;
     return next == "keepdims" || next == "ddof";
   }

@@ -41,8 +41,8 @@ nb::object type_of(const InferredTypes::Type& type) {
 }
 
 // [(shape, dtype)] of the inputs, as list_inputs(), and of the outputs; None where it is not known.
-nb::object inferred(const Symbol& symbol, nb::dict shapes, nb::dict dtypes) {
-  KnownTypes known;
+nb::object inferred(const Symbol& symbol, nb::dict shapes, nb::dict dtypes, bool np_shapes) {
+  KnownTypes known{.zeros_are_known = np_shapes};
   for (auto [name, shape] : shapes) known.shapes.emplace(nb::cast<std::string>(name), to_shape(shape.ptr(), "shape"));
   for (auto [name, dtype] : dtypes) known.dtypes.emplace(nb::cast<std::string>(name), to_dtype(dtype.ptr()));
   const InferredTypes types = infer_types(symbol, known);
@@ -176,8 +176,8 @@ void bind_symbol_class(nb::module_& m) {
                return s.compose(by_name, node_name);
              });
            })
-      .def("infer", [](const Symbol& s, nb::dict shapes, nb::dict dtypes) {
-        return translated([&] { return inferred(s, shapes, dtypes); });
+      .def("infer", [](const Symbol& s, nb::dict shapes, nb::dict dtypes, bool np_shapes) {
+        return translated([&] { return inferred(s, shapes, dtypes, np_shapes); });
       });
 }
 

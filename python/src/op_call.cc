@@ -39,6 +39,11 @@ class ArrayCall : public Arguments<ArrayCall> {
          known_arguments());
   }
 
+  bool take_behind(size_t place, PyObject* value) {
+    if (place == 0) set_out(value);
+    return place < 2;  // out, name
+  }
+
   PyObject* run() {
     if (is_pair_with_number()) return run_with_number();
     constexpr size_t kFew = 4;

@@ -57,6 +57,12 @@ class SymbolCall : public Arguments<SymbolCall> {
     }
   }
 
+  bool take_behind(size_t place, PyObject* value) {
+    if (place == 0) name_ = value;
+    if (place == 1) attr_ = value;
+    return place < 3;  // name, attr, out
+  }
+
   PyObject* run() {
     if (is_pair_with_number()) {
       const bool number_is_right = is_symbol(operands_[0]);

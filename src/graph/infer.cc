@@ -23,14 +23,14 @@ namespace {
 using Type = InferredTypes::Type;
 
 // A variable says its own shape as "(3, 0)", 0 and -1 being unknown, and its dtype as MXNet's number.
-Type declared_type(const NodeLabel& label) {
+Type declared_type(const NodeLabel& label, bool zeros_are_known) {
   Type type;
   if (auto text = label.attrs.find("__shape__"); text != label.attrs.end()) {
     type.shape = shape_from_text(text->second);
-    if (type.shape && type.shape->empty()) type.shape.reset();
+    if (type.shape && type.shape->empty() && !zeros_are_known) type.shape.reset();
     if (type.shape)
       for (int64_t& extent : *type.shape)
-        if (extent <= 0) extent = -1;
+        if (extent < (zeros_are_known ? 0 : 1)) extent = -1;
   }
   if (auto text = label.attrs.find("__dtype__"); text != label.attrs.end()) {
     int flag = -1;
@@ -83,7 +83,7 @@ class Inference {
  private:
   // What is given goes before what the variable says.
   static Type type_of_variable(const Node& node, const KnownTypes& known) {
-    Type type = declared_type(*node.label);
+    Type type = declared_type(*node.label, known.zeros_are_known);
     if (auto found = known.shapes.find(node.label->name); found != known.shapes.end()) {
       check(std::ranges::all_of(found->second, [](int64_t extent) { return extent >= -1; }), ErrorKind::kValue,
             "infer_shape: {} cannot have shape {}; extents are numbers from 0, or -1 where they are not known",

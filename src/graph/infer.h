@@ -16,6 +16,7 @@ namespace headrace {
 struct KnownTypes {
   std::map<std::string, Shape> shapes;  // an extent of -1 is unknown
   std::map<std::string, DType> dtypes;
+  bool zeros_are_known = false;  // what variables declare of themselves: whether extents of 0 and shape () are known
 };
 
 struct InferredTypes {

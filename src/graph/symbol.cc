@@ -45,12 +45,18 @@ std::string automatic_name(std::string_view op) {
   return name + std::to_string(count.fetch_add(1));
 }
 
-[[noreturn]] void refuse_text(const OpDef& op, const std::string& key) {
+// "lr_mult" of "weight_lr_mult"; empty for what is not about an input.
+std::string said_of_input(const std::string& key) {
   const size_t end = key.find('_');
   const std::string rest = end == std::string::npos ? "" : key.substr(end + 1);
-  check(rest.empty() || stored_key(rest) == rest, ErrorKind::kRuntime,
+  return stored_key(rest) == rest ? "" : rest;
+}
+
+[[noreturn]] void refuse_text(const OpDef& op, const std::string& key) {
+  const std::string said = said_of_input(key);
+  check(said.empty(), ErrorKind::kRuntime,
         "{}: {} is no longer said to the operator; say it to the variable: {}(..., {}=var(name, {}=value))", op.name,
-        key, op.name, key.substr(0, end), rest);
+        key, op.name, key.substr(0, key.find('_')), said);
   fail(ErrorKind::kRuntime, "{}: Cannot find argument '{}'; the inputs are {}, the attributes {}", op.name, key,
        op.inputs.empty() ? "none" : fmt::format("{}", fmt::join(op.inputs, ", ")), field_names(op));
 }
@@ -69,6 +75,7 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
     }
     // Files name a device where the operator would have made a new array.
     if (!field && ((key == "num_args" && op.variadic) || key == "ctx")) continue;
+    if (op.schema->fields.empty() && said_of_input(key).empty()) continue;  // for the program: nothing reads it here
     if (!field) refuse_text(op, key);
     if (!made) made = op.make_attrs();
     if (value == "None") {  // not given, unless None is a value of the field

@@ -161,3 +161,66 @@ def test_powers_in_place_take_the_dtype_of_the_result():
     same = y = mx.np.array([2.0])
     y **= 2
     assert y is same and y.tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a, out: mx.nd.exp(a, out),
+        lambda a, out: mx.nd.elemwise_add(a, a, out),
+        lambda a, out: mx.nd.Activation(a, "relu", out, "name"),
+        lambda a, out: mx.nd.clip(a, 2, 3, out),
+        lambda a, out: mx.nd.dot(a, a, False, False, None, out),
+        lambda a, out: mx.nd.full((2, 2), 3, None, "float32", out),
+        lambda a, out: mx.nd.sgd_update(a, a, 0.1, 0.0, 1.0, -1.0, True, out),
+    ],
+)
+def test_out_and_name_follow_the_parameters_by_position(call):
+    out = mx.nd.zeros((2, 2))
+    assert call(mx.nd.ones((2, 2)), out) is out and out.asnumpy().all()
+    with pytest.raises(TypeError, match="positional arguments"):
+        mx.nd.exp(out, None, "name", 1)
+
+
+def test_name_and_attr_follow_the_parameters_of_symbols():
+    x = mx.sym.var("x")
+    assert mx.sym.Flatten(x, "flat").name == "flat"
+    assert mx.sym.Activation(x, "relu", "act").name == "act"
+    assert mx.sym.broadcast_add(x, x, "sum", {"mood": "good"}).attr("mood") == "good"
+    with pytest.raises(TypeError, match="positional arguments"):
+        mx.sym.exp(x, "name", {}, None, 1)
+
+
+def test_out_follows_the_axis_of_np_functions_that_join():
+    a = mx.np.ones((2, 3))
+    for out, join in (
+        (mx.np.zeros((2, 6)), lambda out: mx.np.concatenate((a, a), 1, out)),
+        (mx.np.zeros((2, 2, 3)), lambda out: mx.np.stack([a, a], 0, out)),
+        (mx.np.zeros((4, 3)), lambda out: mx.np.vstack((a, a), out)),
+    ):
+        assert join(out) is out and out.asnumpy().all()
+    assert mx.np.concatenate([a, a], 0, None).shape == (4, 3)
+
+
+def test_of_updates_by_position():
+    arrays = [mx.nd.ones((2,)) for _ in range(4)]
+    by_position = mx.nd.contrib.adamw_update(*arrays, 1, 0.1, 1.0, 0.8, 0.99, 1e-6, 0.1, 0.5)
+    arrays = [mx.nd.ones((2,)) for _ in range(4)]
+    by_name = mx.nd.contrib.adamw_update(
+        *arrays, rescale_grad=1, lr=0.1, eta=1.0, beta1=0.8, beta2=0.99, epsilon=1e-6, wd=0.1, clip_gradient=0.5
+    )
+    assert by_position.asnumpy().tolist() == by_name.asnumpy().tolist()
+
+
+def test_states_of_modified_cells_begin_with_a_function_or_a_size():
+    cell = mx.gluon.rnn.ResidualCell(mx.gluon.rnn.RNNCell(3))
+    assert cell.begin_state(mx.nd.ones, batch_size=2)[0].asnumpy().tolist() == [[1] * 3] * 2
+    assert cell.begin_state(2)[0].asnumpy().tolist() == cell.begin_state(batch_size=2)[0].asnumpy().tolist()
+
+
+@pytest.mark.parametrize("name", ["all", "any", "sometrue", "diag", "diagflat", "diagonal", "trace"])
+def test_symbols_of_np_call_their_input_data(name):
+    function, x = getattr(mx.sym.np, name), mx.sym.var("x").as_np_ndarray()
+    values = {"x": mx.np.array([[0.0, 1], [2, 3]])}
+    results = [symbol.eval(**values)[0].asnumpy() for symbol in (function(data=x), function(x))]
+    assert (results[0] == results[1]).all()

@@ -129,6 +129,8 @@ def test_delete(arguments):
         (Y, slice(0, 2), 5, None),
         (X, slice(0, 2), 5, 0),
         (Y, [], 5, None),
+        (Y, 1, numpy.array([[[7]]], "float32"), None),
+        (X, 1, numpy.array([[ROW]]), 0),
     ],
 )
 def test_insert(arguments):
@@ -139,6 +141,17 @@ def test_insert(arguments):
             np.insert(*map(both_ways, arguments)).asnumpy()
     else:
         check(np.insert(*map(both_ways, arguments)), expected)
+
+
+def test_places_in_arrays_of_floats():
+    assert np.delete(np.arange(6), np.array([1, 3, 5]), None).tolist() == [0, 2, 4]
+    with pytest.raises(TypeError, match="places must be integers"):
+        np.delete(np.arange(6), np.array([1.5]))
+
+
+@pytest.mark.parametrize("name", ["nonzero", "flatnonzero", "argwhere"])
+def test_places_of_what_is_not_0_in_lists(name):
+    check(getattr(np, name)([[1, 0], [0, 2]]), getattr(numpy, name)([[1, 0], [0, 2]]))
 
 
 def test_places_out_of_range_or_of_no_integers():

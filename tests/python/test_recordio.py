@@ -73,6 +73,8 @@ def test_misuse_is_named(tmp_path):
     writer = recordio.MXRecordIO(path, "w")
     with pytest.raises(AssertionError, match="opened for writing"):
         writer.read()
+    with pytest.raises(TypeError, match="a record is bytes, got str"):
+        writer.write("text")
     with pytest.raises(ValueError, match="cannot be pickled"):
         pickle.dumps(writer)
     writer.close()

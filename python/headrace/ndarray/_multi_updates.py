@@ -25,7 +25,8 @@ _NAMES = (
 _adamw, _mp_adamw, _lamb1, _lamb2, _mp_lamb1, _norm, _full = (_core.function(name, False) for name in _NAMES)
 
 
-def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, **kwargs):
+def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, beta1=0.9, beta2=0.999, epsilon=1e-8, wd=0,
+                 clip_gradient=-1, out=None, name=None):  # fmt: skip
     """The operator `_adamw_update`; `rescale_grad` is a number or an array of one element.
 
     Examples
@@ -37,10 +38,12 @@ def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, **kwargs):
     <NDArray 2 @cpu(0)>
     """
     scale = _scale(rescale_grad, weight)
-    return _adamw(weight, grad, mean, var, scale, lr=lr, eta=eta, **kwargs)
+    return _adamw(weight, grad, mean, var, scale, lr=lr, beta1=beta1, beta2=beta2, epsilon=epsilon,
+                  wd=wd, eta=eta, clip_gradient=clip_gradient, out=out)  # fmt: skip
 
 
-def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, **kwargs):
+def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, beta1=0.9, beta2=0.999,
+                    epsilon=1e-8, wd=0, clip_gradient=-1, out=None, name=None):  # fmt: skip
     """The operator `_mp_adamw_update`; `rescale_grad` is a number or an array of one element.
 
     Examples
@@ -55,7 +58,8 @@ def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, **
     <NDArray 2 @cpu(0)>
     """
     scale = _scale(rescale_grad, weight)
-    return _mp_adamw(weight, grad, mean, var, weight32, scale, lr=lr, eta=eta, **kwargs)
+    return _mp_adamw(weight, grad, mean, var, weight32, scale, lr=lr, beta1=beta1, beta2=beta2, epsilon=epsilon,
+                  wd=wd, eta=eta, clip_gradient=clip_gradient, out=out)  # fmt: skip
 
 
 def multi_adamw_update(

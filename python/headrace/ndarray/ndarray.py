@@ -44,7 +44,7 @@ _expand_dims, _squeeze, _flatten = (
     for name in ("expand_dims", "squeeze", "Flatten")
 )
 _slice_assign, _slice_assign_scalar = (
-    _core.function(name, False) for name in ("_slice_assign", "_slice_assign_scalar")
+    {np: _core.function(name, np) for np in (False, True)} for name in ("_slice_assign", "_slice_assign_scalar")
 )
 _power = _catalogue.functions("nd")["power"]
 waitall = _core.wait_all
@@ -226,11 +226,11 @@ class NDArray(_core.Array):
 
     def slice_assign(self, rhs, begin, end, step):
         """The array, in which the slice that ``begin``, ``end`` and ``step`` name now holds ``rhs``."""
-        return _slice_assign(self, rhs, begin=begin, end=end, step=step, out=self)
+        return _slice_assign[self._is_np](self, rhs, begin=begin, end=end, step=step, out=self)
 
     def slice_assign_scalar(self, value, begin, end, step):
         """The array, in which the slice now holds a number; see slice_assign."""
-        return _slice_assign_scalar(self, value, begin=begin, end=end, step=step, out=self)
+        return _slice_assign_scalar[self._is_np](self, value, begin=begin, end=end, step=step, out=self)
 
     def broadcast_like(self, other, **kwargs):
         """The values repeated along axes of one element to the shape of another array."""

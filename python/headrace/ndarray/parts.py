@@ -8,9 +8,14 @@ _histogram = _core.function("_histogram", False)
 _split = _core.function("_split_v2", False, True)
 
 
+def _is_number(indices_or_sections):
+    """Arrays of places have __index__, too."""
+    return hasattr(indices_or_sections, "__index__") and getattr(indices_or_sections, "ndim", 0) == 0
+
+
 def check_equal_parts(ary, indices_or_sections, axis, name):
     """ValueError where a number of sections does not divide the extent of the axis, if that is known."""
-    if _core.is_symbol(ary) or not hasattr(indices_or_sections, "__index__"):
+    if _core.is_symbol(ary) or not _is_number(indices_or_sections):
         return
     sections = int(indices_or_sections)
     if -ary.ndim <= axis < ary.ndim and sections > 0 and ary.shape[axis] % sections:
@@ -22,12 +27,12 @@ def check_equal_parts(ary, indices_or_sections, axis, name):
 
 def cut(operator, ary, indices_or_sections, axis, squeeze_axis=False):
     """What an operator like `_split_v2` gives. ValueError: the number of parts is not positive."""
-    if hasattr(indices_or_sections, "__index__"):
+    if _is_number(indices_or_sections):
         if indices_or_sections <= 0:
             raise ValueError(f"split: the number of parts must be positive, got {indices_or_sections}")
         indices, sections = [], int(indices_or_sections)
     else:
-        indices, sections = [0, *indices_or_sections], 0
+        indices, sections = [0, *map(int, indices_or_sections)], 0
     return operator(ary, indices=indices, axis=axis, squeeze_axis=squeeze_axis, sections=sections)
 
 

@@ -119,6 +119,8 @@ def _places(obj, arr, name):
     host = obj.asnumpy() if isinstance(obj, NDArray) else _numpy.asarray(obj)
     if host.dtype == bool:
         host = _numpy.flatnonzero(host)
+    elif isinstance(obj, NDArray) and (host == host.astype("int64")).all():  # np.array([1, 3]) holds float32
+        host = host.astype("int64")
     elif host.size > 0 and host.dtype.kind not in "iu":
         raise TypeError(f"{name}: places must be integers, a slice or an array of them, got {host.dtype}")
     return "tensor", (array(host.reshape(-1), "int64", getattr(arr, "ctx", None)),), {}
@@ -170,6 +172,9 @@ def insert(arr, obj, values, axis=None):
         attributes["val"] = values
     else:
         values = operand(values, getattr(arr, "dtype", None), arr)
+        if isinstance(values, NDArray) and isinstance(arr, NDArray):
+            while values.ndim > (1 if axis is None else arr.ndim) and values.shape[0] == 1:
+                values = values[0]  # as assignments leave leading extents of 1 out of account
         if kind == "tensor" and isinstance(arr, NDArray) and places[0].size == 1:
             extents = (1,) * (arr.ndim - values.ndim) + values.shape
             places = (_np().repeat(places[0], extents[-1 if axis is None else axis]),)

@@ -123,6 +123,7 @@ def pad(x, pad_width, mode="constant", **kwargs):
     unknown = set(kwargs) - allowed
     if unknown:
         raise ValueError(f"pad: unsupported keyword arguments for mode '{mode}': {sorted(unknown)}")
+    x = operand(x)
     widths = _numpy.asarray(pad_width, dtype=_numpy.int64)
     shape = shape_of(x)
     if shape is not None:

@@ -168,4 +168,8 @@ def histogram(a, bins=10, range=None, normed=None, weights=None, density=None):
     """
     if normed or weights is not None or density:
         raise NotImplementedError("histogram: normed, weights and density are not there; divide the counts")
+    if isinstance(bins, str):
+        raise NotImplementedError(
+            f"histogram: bins must be a number or edges; numpy.histogram_bin_edges makes those of {bins!r}"
+        )
     return listed(counted(_histogram, a, bins, range))

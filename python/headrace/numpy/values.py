@@ -183,6 +183,7 @@ def nonzero(a):
     >>> rows, columns
     (array([0, 1], dtype=int64), array([1, 0], dtype=int64))
     """
+    a = operand(a)
     found = _nonzero(a.reshape((-1,)) if a.ndim == 0 else a)
     return tuple(found[:, d] for d in range(found.shape[1]))
 
@@ -195,7 +196,7 @@ def flatnonzero(a):
     >>> np.flatnonzero(np.array([[0, 5], [7, 0]]))
     array([1, 2], dtype=int64)
     """
-    return nonzero(a.reshape((-1,)))[0]
+    return nonzero(operand(a).reshape((-1,)))[0]
 
 
 def argwhere(a):
@@ -207,6 +208,7 @@ def argwhere(a):
     array([[0, 1],
            [1, 0]], dtype=int64)
     """
+    a = operand(a)
     found = _nonzero(a)
     return found if a.ndim > 0 else found[:, :0]
 
@@ -250,17 +252,14 @@ def meshgrid(*xi, **kwargs):
         raise TypeError(f"meshgrid: unexpected arguments {sorted(kwargs)}")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
-    np, count = _np(), len(xi)
+    count = len(xi)
     grids = []
     for i, x in enumerate(xi):
         axis = {0: 1, 1: 0}.get(i, i) if indexing == "xy" and count > 1 else i
         grids.append(x.reshape((1,) * axis + (-1,) + (1,) * (count - axis - 1)))
     if sparse:
         return [g.copy() for g in grids] if copy else grids
-    extents = [1] * count
-    for g in grids:
-        extents = [max(a, b) for a, b in zip(extents, g.shape)]
-    return [np.broadcast_to(g, tuple(extents)) for g in grids]
+    return broadcast_arrays(*grids)
 
 
 def broadcast_arrays(*args):

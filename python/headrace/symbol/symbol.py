@@ -248,7 +248,7 @@ class Symbol(Arithmetic, WithoutValues):
             shape = (shape,) if isinstance(shape, int) else tuple(shape)
             if shape or not legacy:
                 known[name] = tuple(-1 if legacy and extent == 0 else extent for extent in shape)
-        return self._handle.infer(known, dtypes)
+        return self._handle.infer(known, dtypes, not legacy)
 
     def _sort_inputs(self, values):
         """`values` of list_inputs() as those of the arguments and those of the auxiliary states."""

@@ -18,7 +18,8 @@ struct ResampleAttrs {
   static constexpr auto kFields = fields(
       field(&ResampleAttrs::kind, "kind",
             "mean: of the elements behind each result; aligned, centred: bilinear, with the corners' centres or the "
-            "borders of the images coinciding; nearest: the element at the place.")
+            "borders of the images coinciding, and the first element where there is one result; nearest: the element "
+            "at the place.")
           .one_of("mean|aligned|centred|nearest"),
       field(&ResampleAttrs::height, "height", "Rows before."), field(&ResampleAttrs::width, "width", "Columns before."),
       field(&ResampleAttrs::out_height, "out_height", "Rows afterwards."),

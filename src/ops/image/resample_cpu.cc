@@ -29,7 +29,7 @@ Taps forward_taps(const std::string& kind, int64_t n, int64_t out) {
     if (kind == "aligned") {
       add_linear(taps, n, out > 1 ? place * static_cast<double>(n - 1) / static_cast<double>(out - 1) : 0);
     } else if (kind == "centred") {
-      add_linear(taps, n, std::max(0.0, (place + 0.5) * step - 0.5));
+      add_linear(taps, n, out > 1 ? std::max(0.0, (place + 0.5) * step - 0.5) : 0);
     } else if (kind == "nearest") {
       taps.taps.push_back({i * n / out, 1});
     } else {

@@ -98,8 +98,8 @@ OpDef mp_with_momentum(const char* name, const char* doc, MomentumStep step) {
 
 OpDef sign_sgd() {
   auto spec = update_spec("signsgd_update", "(1 - lr * wd) * weight - lr * sign(grad).", {"weight", "grad"}, {});
-  spec.formula = [](Expr w, Expr g, Expr lr, Expr wd, Expr rescale, Expr clip) {
-    return (1 - lr * wd) * w - lr * sign(clipped(rescale * g, clip));
+  spec.formula = [](Expr w, Expr g, Expr lr, Expr wd, Expr, Expr) {  // whatever its size is, the sign counts
+    return (1 - lr * wd) * w - lr * sign(g);
   };
   return pointwise<SgdAttrs>(std::move(spec));
 }

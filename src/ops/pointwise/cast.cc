@@ -23,16 +23,24 @@ PointwiseTypes cast_types(const char*, std::span<const DType> inputs, const Attr
   return {compute_type_of(is_floating(from) ? from : to), to};
 }
 
-OpDef cast(std::string name, std::vector<std::string> aliases, std::vector<std::string> python) {
+// Of mixed precision, which changes what halves and float32 hold, and leaves indices, masks and float64 alone.
+PointwiseTypes amp_cast_types(const char* name, std::span<const DType> inputs, const Attrs& attrs) {
+  const DType from = inputs[0];
+  if (from == DType::kFloat32 || (is_floating(from) && item_size(from) < 4)) return cast_types(name, inputs, attrs);
+  return {compute_type_of(from), from};
+}
+
+template <class Types>
+OpDef cast(std::string name, std::vector<std::string> aliases, std::vector<std::string> python, std::string doc,
+           Types types) {
   OpDef op =
       pointwise<CastAttrs>({.op = {.name = std::move(name),
                                    .aliases = std::move(aliases),
                                    .python = std::move(python),
-                                   .doc = "The elements as another dtype. Floats are truncated to integers; bool is "
-                                          "whether an element is not zero. The gradient is cast back.",
+                                   .doc = std::move(doc),
                                    .samples = {Sample({uniform({2, 3})}, make_attrs(CastAttrs{DType::kFloat64}))}},
                             .formula = [](Expr x) { return x; },
-                            .dtypes = cast_types});
+                            .dtypes = types});
   op.gradient = [](Gradient& g, const Attrs&) { g.set(0, cast_to(g.head(), g.input(0).dtype())); };
   return op;
 }
@@ -64,10 +72,12 @@ struct MulticastAttrs {
       field(&MulticastAttrs::cast_narrow, "cast_narrow", "To the narrowest dtype instead of the widest."));
 };
 
-DType common_dtype(std::span<const DType> inputs, const MulticastAttrs& a) {
-  DType dtype = inputs[0];
+// What array `i` of several becomes: floats the widest or narrowest of them, others what they are.
+DType common_dtype(std::span<const DType> inputs, const MulticastAttrs& a, size_t i) {
+  DType dtype = inputs[i];
+  if (!is_floating(dtype)) return dtype;
   for (DType one : inputs)
-    if ((item_size(one) < item_size(dtype)) == a.cast_narrow) dtype = one;
+    if (is_floating(one) && (item_size(one) < item_size(dtype)) == a.cast_narrow) dtype = one;
   return dtype;
 }
 
@@ -76,12 +86,12 @@ OpDef multicast() {
   return general<A>(
       {.name = "amp_multicast",
        .python = {"nd.amp_multicast"},
-       .doc = "All arrays cast to the widest floating dtype among them. Raises ValueError unless there are "
-              "num_outputs arrays.",
+       .doc = "All floating arrays cast to the widest dtype among them, others as they are. Raises ValueError unless "
+              "there are num_outputs arrays.",
        .variadic = true,
        .output_count = [](const A& a) { return static_cast<size_t>(a.num_outputs); },
        .array_names = {.inputs = "data_"},
-       .result_dtype = [](std::span<const DType> inputs, const A& a, size_t) { return common_dtype(inputs, a); },
+       .result_dtype = [](std::span<const DType> inputs, const A& a, size_t i) { return common_dtype(inputs, a, i); },
        .compose =
            [](std::span<const NDArray> in, const A& a) {
              check(!in.empty() && static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,
@@ -89,9 +99,8 @@ OpDef multicast() {
                    in.size());
              std::vector<DType> dtypes;
              for (const NDArray& one : in) dtypes.push_back(one.dtype());
-             const DType dtype = common_dtype(dtypes, a);
              std::vector<NDArray> results;
-             for (const NDArray& one : in) results.push_back(cast_to(one, dtype));
+             for (size_t i = 0; i < in.size(); ++i) results.push_back(cast_to(in[i], common_dtype(dtypes, a, i)));
              return results;
            },
        .samples = {Sample({uniform({2, 3}), uniform({2}, -2, 2, DType::kFloat64)}, make_attrs(A{2}))}});
@@ -119,8 +128,14 @@ OpDef copy_like_rhs() {
 
 Operators cast_operators() {
   Operators operators;
-  operators.push_back(cast("Cast", {"cast", "_npx_cast", "_npi_cast"}, {"nd.Cast", "nd.cast", "npx.cast"}));
-  operators.push_back(cast("amp_cast", {}, {"nd.amp_cast"}));
+  operators.push_back(cast("Cast", {"cast", "_npx_cast", "_npi_cast"}, {"nd.Cast", "nd.cast", "npx.cast"},
+                           "The elements as another dtype. Floats are truncated to integers; bool is whether an "
+                           "element is not zero. The gradient is cast back.",
+                           cast_types));
+  operators.push_back(cast("amp_cast", {}, {"nd.amp_cast"},
+                           "Elements of float16, bfloat16 and float32 as another dtype, others as they are. The "
+                           "gradient is cast back.",
+                           amp_cast_types));
   operators.push_back(
       copy_operator("_copy", {"identity", "_copyto", "_npi_copyto"}, {"nd.identity", "nd._internal._copy"}));
   operators.push_back(copy_operator("_np_copy", {}, {"np.copy"}));

@@ -42,13 +42,15 @@ struct MakeLossAttrs {
       fields(field(&MakeLossAttrs::grad_scale, "grad_scale", "The gradient."),
              field(&MakeLossAttrs::valid_thresh, "valid_thresh", "With 'valid': elements above it count."),
              field(&MakeLossAttrs::normalization, "normalization",
-                   "What the gradient is divided by: nothing, the batch size, or the number of valid elements.")
+                   "What the gradient is divided by: nothing, the number of rows (of elements along all axes but the "
+                   "last), or the number of valid elements.")
                  .one_of("batch|null|valid"));
 };
 
 NDArray loss_gradient(const NDArray& x, const MakeLossAttrs& a) {
   double scale = a.grad_scale;
-  if (a.normalization == "batch" && x.ndim() > 0) scale /= static_cast<double>(std::max<int64_t>(x.shape()[0], 1));
+  if (a.normalization == "batch" && x.size() > 0)
+    scale /= static_cast<double>(x.size() / (x.ndim() == 0 ? 1 : x.shape().back()));
   NDArray gradient = full(x.shape(), scale, x.dtype(), x.device());
   if (a.normalization != "valid") return gradient;
   Shape axes;

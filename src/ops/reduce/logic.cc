@@ -21,7 +21,8 @@ OpDef quantifier(const char* name, std::vector<std::string> aliases, const char*
               .aliases = std::move(aliases),
               .python = {fmt::format("np.{}", python), fmt::format("ndarray.{}", python)},
               .doc = doc,
-              .inputs = {"a"},
+              .inputs = {"data"},
+              .np_inputs = {"a"},
               .zero_gradient = true,
               .saves_inputs = kNothing,
               .samples = {integers({2, 3}, 0, 2)}};

@@ -90,7 +90,8 @@ OpDef diagonal() {
       {.name = "_np_diagonal",
        .python = {"np.diagonal", "ndarray.diagonal"},
        .doc = "A view of a diagonal of the matrices in axis1 and axis2; it becomes the last axis.",
-       .inputs = {"a"},
+       .inputs = {"data"},
+       .np_inputs = {"a"},
        .gradient =
            [](Gradient& g, const DiagonalAttrs& a) {
              g.set(0,
@@ -159,7 +160,7 @@ OpDef np_diag() {
       .name = "_np_diag",
       .python = {"np.diag"},
       .doc = "Diagonal k of a matrix; of a vector, the matrix with it on diagonal k.",
-      .inputs = {"array"},
+      .inputs = {"data"},
       .np_inputs = {"v"},
       .compose = [](std::span<const NDArray> in, const OffsetAttrs& a) { return diag(in[0], a.k, 0, 1); },
       .samples = {uniform({3, 4}), {{uniform({3})}, make_attrs(OffsetAttrs{1})}},
@@ -171,7 +172,7 @@ OpDef np_diagflat() {
       .name = "_np_diagflat",
       .python = {"np.diagflat"},
       .doc = "The matrix with the flattened array on diagonal k.",
-      .inputs = {"array"},
+      .inputs = {"data"},
       .np_inputs = {"v"},
       .compose =
           [](std::span<const NDArray> in, const OffsetAttrs& a) {
@@ -215,7 +216,8 @@ OpDef trace() {
       .name = "_np_trace",
       .python = {"np.trace"},
       .doc = "Sum along a diagonal of the matrices in axis1 and axis2.",
-      .inputs = {"a"},
+      .inputs = {"data"},
+      .np_inputs = {"a"},
       .compose = [](std::span<const NDArray> in, const DiagonalAttrs& a) -> std::vector<NDArray> {
         NDArray line = call("_np_diagonal", {in[0]}, {{"offset", a.offset}, {"axis1", a.axis1}, {"axis2", a.axis2}});
         return {call("_sum_axes", {line}, {{"axis", Shape{static_cast<int64_t>(line.ndim()) - 1}}})};

@@ -48,7 +48,8 @@ OpDef roll() {
       .doc = R"(The elements moved along axes; those that leave at one end come back at the other.
 
 shift and axis are numbers or tuples of equal length. Raises ValueError when they do not go together.)",
-      .inputs = {"a"},
+      .inputs = {"data"},
+      .np_inputs = {"a"},
       .compose = [](std::span<const NDArray> in, const RollAttrs& a) -> std::vector<NDArray> {
         const NDArray& array = in[0];
         if (!a.axis) {

@@ -45,6 +45,41 @@ def test_no_operator_is_in_two_lists(dtype):
     assert "SoftmaxOutput" in amp.list_loss_output_functions(dtype)
 
 
+@pytest.mark.parametrize(
+    "given, wanted",
+    [
+        (["float32"], ["float16"]),
+        (["bfloat16"], ["float16"]),
+        (["float64"], ["float64"]),
+        (["int32"], ["int32"]),
+        (["bool"], ["bool"]),
+    ],
+)
+def test_casts_leave_indices_masks_and_doubles_alone(given, wanted):
+    results = [mx.nd.amp_cast(mx.nd.array([1, 0], dtype=dtype), dtype="float16") for dtype in given]
+    assert [one._dtype_name for one in results] == wanted
+
+
+@pytest.mark.parametrize(
+    "given, narrow, wanted",
+    [
+        (["float16", "float32"], False, ["float32", "float32"]),
+        (["float16", "float32"], True, ["float16", "float16"]),
+        (["int32", "float16", "float32"], False, ["int32", "float32", "float32"]),
+        (["float16", "int64"], False, ["float16", "int64"]),
+        (["int32", "int8"], False, ["int32", "int8"]),
+    ],
+)
+def test_inputs_of_one_dtype_are_the_floats(given, narrow, wanted):
+    arrays = [mx.nd.array([1], dtype=dtype) for dtype in given]
+    results = mx.nd.amp_multicast(*arrays, num_outputs=len(arrays), cast_narrow=narrow)
+    assert [one._dtype_name for one in results] == wanted
+    names = [f"x{i}" for i in range(len(given))]
+    symbol = mx.sym.amp_multicast(*map(mx.sym.var, names), num_outputs=len(arrays), cast_narrow=narrow)
+    results = symbol.eval(**dict(zip(names, arrays)))
+    assert [one._dtype_name for one in results] == wanted
+
+
 def test_other_dtypes_are_refused():
     for call in (amp.list_fp32_ops, amp.init, lambda dtype: amp.convert_symbol(network(), dtype)):
         with pytest.raises(AssertionError, match="float16 and bfloat16"):

@@ -211,6 +211,7 @@ def test_modules_that_define_what_their_packages_show(module, names, home):
 
 
 def test_helpers_that_modules_of_programs_use():
+    from mxnet.gluon.model_zoo.vision import densenet, resnet, vgg
     from mxnet.gluon.model_zoo.vision.densenet import _make_dense_block, _make_transition
     from mxnet.io import _has_instance, _init_data
     from mxnet.module.base_module import _as_list, _check_input_names, _parse_data_desc
@@ -224,6 +225,11 @@ def test_helpers_that_modules_of_programs_use():
     assert data[0].shape == (2, 3) and label is None
     pairs = _init_data(np.ones((2, 3)), allow_empty=False, default_name="data")
     assert pairs[0][0] == "data" and _has_instance(pairs, mx.nd.NDArray)
+    assert [vgg.vgg_spec[11][0], densenet.densenet_spec[121][0]] == [[1, 1, 2, 2, 2], 64]
+    kind, layers, channels = resnet.resnet_spec[50]
+    network, blocks = resnet.resnet_net_versions[1], resnet.resnet_block_versions[1]
+    assert isinstance(network(blocks[kind], layers, channels), mx.gluon.model_zoo.vision.ResNetV2)
+    assert mx.npx.image.imread is mx.image.imread and mx.npx.image.resize is not mx.image.imresize
     block, between = _make_dense_block(2, 4, 8, 0, 1), _make_transition(5)
     for part in (block, between):
         part.initialize()

@@ -83,6 +83,16 @@ def test_broadcast_arrays():
         np.broadcast_arrays(np.ones(3), np.ones(2))
 
 
+@pytest.mark.parametrize("options", [{}, {"indexing": "ij"}, {"sparse": True}])
+@pytest.mark.parametrize("extents", [(3, 2), (2,), (2, 1, 3), (0,), (2, 0), (0, 2)])
+def test_meshgrid(extents, options):
+    axes = [RNG.uniform(size=extent).astype("float32") for extent in extents]
+    got, expected = np.meshgrid(*map(np.array, axes), **options), numpy.meshgrid(*axes, **options)
+    assert len(got) == len(expected)
+    for one, other in zip(got, expected):
+        check(one, other)
+
+
 @pytest.mark.parametrize("shape", [(4, 4), (2, 1), 5, (0, 3), ()])
 def test_resize(shape):
     x = RNG.uniform(-1, 1, (2, 3)).astype("float32")
@@ -152,3 +162,18 @@ def test_any_number_of_values_goes_before_one_place():
     x = numpy.arange(5.0)
     for places in (slice(1, 2), slice(-1, None), slice(None, None, 5), slice(0, 4, 2)):
         check(np.insert(np.array(x), places, np.array([7, 8])), numpy.insert(x, places, [7, 8]))
+
+
+def test_places_of_parts_may_be_an_array():
+    x = RNG.uniform(size=(2, 3, 6)).astype("float32")
+    for got, expected in zip(np.dsplit(np.array(x), np.array([1, 4])), numpy.dsplit(x, [1, 4])):
+        check(got, expected)
+
+
+def test_pad_takes_a_list():
+    check(np.pad([1, 2], 1), numpy.pad([1, 2], 1))
+
+
+def test_bins_by_name_are_refused():
+    with pytest.raises(NotImplementedError, match="bins must be a number or edges"):
+        np.histogram(np.ones(3), bins="auto")

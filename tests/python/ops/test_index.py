@@ -256,6 +256,9 @@ def test_one_element_of_each_row_is_filled():
 def test_slices_are_assigned_by_methods():
     x = nd.zeros((2, 3))
     assert x.slice_assign_scalar(2, (0, 1), (1, 3), (None, None)) is x
+    y = np.zeros((2, 2))
+    assert y.slice_assign_scalar(2, (0, 1), (2, None), (None, None)) is y and y.tolist() == [[0, 2], [0, 2]]
+    assert y.slice_assign(np.ones((1, 2)), (1, None), (2, None), (None, None)).tolist() == [[0, 2], [1, 1]]
     assert x.slice_assign(nd.ones((1, 3)), (1, None), (2, None), (None, None)) is x
     assert x.asnumpy().tolist() == [[0, 2, 2], [1, 1, 1]]
     assert [part.shape for part in x.split_v2(3, axis=1, squeeze_axis=True)] == [(2,)] * 3

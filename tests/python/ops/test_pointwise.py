@@ -419,6 +419,17 @@ def test_gradient_stops_and_losses():
         assert x.grad.asnumpy().tolist() == expected
 
 
+# What MXNet 1.9.1 divides by: rows, not the batch.
+@pytest.mark.parametrize("shape, gradient", [((4,), 3), ((2, 3), 1.5), ((2, 3, 4), 0.5), ((2, 0), None)])
+def test_losses_are_divided_by_their_rows(shape, gradient):
+    x = nd.ones(shape)
+    x.attach_grad()
+    with autograd.record():
+        y = nd.MakeLoss(x, grad_scale=3, normalization="batch")
+    y.backward()
+    assert (x.grad.asnumpy() == gradient).all()
+
+
 def test_out_is_written_in_place():
     x, out = np.ones((2, 2)), np.zeros((2, 2))
     assert np.add(x, 1, out=out) is out and out.asnumpy().max() == 2

@@ -15,7 +15,7 @@ def interpolate(x, axis, size, align):
     if align:
         places = places * ((n - 1) / (size - 1) if size > 1 else 0)
     else:
-        places = numpy.maximum(0, (places + 0.5) * n / size - 0.5)
+        places = numpy.maximum(0, (places + 0.5) * n / size - 0.5) if size > 1 else places
     low = numpy.minimum(places.astype(int), n - 1)
     high = numpy.minimum(low + 1, n - 1)
     shape = [1] * x.ndim
@@ -26,7 +26,7 @@ def interpolate(x, axis, size, align):
 
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-10), ("float32", 1e-5), ("bfloat16", 2e-2)])
 @pytest.mark.parametrize("align", [True, False])
-@pytest.mark.parametrize("size", [(6, 7), (2, 9), (1, 1), (3, 4)])
+@pytest.mark.parametrize("size", [(6, 7), (2, 9), (1, 1), (1, 3), (3, 4)])
 def test_bilinear_resize(size, align, dtype, tolerance):
     x = nd.array(RNG.rand(2, 3, 3, 4), dtype=dtype)
     got = nd.contrib.BilinearResize2D(x, height=size[0], width=size[1], align_corners=align)

@@ -48,6 +48,8 @@ def test_arguments_as_lists(product):
         product.bind(mx.cpu(), [nd.ones((2,))])
     with pytest.raises(ValueError, match="key `weight` is missing in `args`"):
         product.bind(mx.cpu(), ones("data", "bias"))
+    with pytest.raises(TypeError, match="`args` must be a list or a dictionary of NDArrays, got ndarray for"):
+        product.bind(mx.cpu(), [numpy.ones((2,))] * 3)
 
 
 @pytest.mark.parametrize("as_list", [False, True])

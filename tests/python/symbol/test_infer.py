@@ -291,3 +291,16 @@ def test_shapes_in_bodies():
     arguments, outputs, _ = outs.infer_shape_partial(d=(3, 0, 5), s=(2, 4))
     assert arguments[1:] == [(2, 4), (4, 5), (4,)] and outputs == [(3, 2, 4)]
     assert outs.infer_shape_partial(d=(0, 2, 5))[1] == [(0, 2, 4)]
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3), (), (4, 0)])
+def test_zeros_that_variables_declare_are_extents_in_np_mode_alone(shape):
+    result = sym.sin(sym.var("x", shape=shape))
+    with np_shape(True):
+        assert result.infer_shape() == ([shape], [shape], [])
+        assert result.infer_shape_partial()[1] == [shape]
+        assert sym.sin(sym.var("x", shape=(-1, 2))).infer_shape_partial()[1] == [(-1, 2)]
+        assert result.simple_bind(mx.cpu()).forward()[0].shape == shape
+    assert result.infer_shape_partial()[1] == [shape]
+    with pytest.warns(UserWarning, match="Cannot decide shape"):
+        assert result.infer_shape() == (None, None, None)

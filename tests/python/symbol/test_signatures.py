@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import headrace as mx
-from headrace import sym
+from headrace import nd, sym
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +104,14 @@ def test_hidden_attributes_of_inputs_belong_to_variables(x):
             sym.FullyConnected(x, num_hidden=2, **{key: 2})
     with pytest.raises(mx.MXNetError, match="Cannot find argument 'mood'"):
         sym.FullyConnected(x, num_hidden=2, attr={"mood": "3"})
+
+
+def test_operators_without_parameters_keep_texts_of_the_program(x):
+    with mx.AttrScope(mood="good"):
+        layer = sym.exp(x, name="e", attr={"kind": "warm"})
+    assert layer.attr_dict() == {"e": {"mood": "good", "kind": "warm"}}
+    assert sym.load_json(layer.tojson()).attr_dict() == layer.attr_dict()
+    assert layer.eval(x=nd.zeros((2,)))[0].asnumpy().tolist() == [1, 1]
 
 
 OUTPUTS = [

@@ -91,9 +91,11 @@ class ModifierCell(HybridRecurrentCell):
         """The base cell's states."""
         return self.base_cell.state_info(batch_size)
 
-    def begin_state(self, batch_size=0, func=nd.zeros, **kwargs):
-        """The base cell's states to begin with."""
+    def begin_state(self, func=nd.zeros, batch_size=0, **kwargs):
+        """The base cell's states to begin with. A number in the place of `func` is the batch size."""
         self._check_not_modified()
+        if not callable(func):
+            func, batch_size = nd.zeros, func
         with self._open() as cell:
             return cell.begin_state(batch_size=batch_size, func=func, **kwargs)
 

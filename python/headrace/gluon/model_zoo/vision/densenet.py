@@ -87,7 +87,7 @@ class DenseNet(Classifier):
 
 
 # Number of layers to num_init_features, growth_rate and block_config.
-_STAGES = {
+STAGES = {
     121: (64, 32, [6, 12, 24, 16]),
     161: (96, 48, [6, 12, 36, 24]),
     169: (64, 32, [6, 12, 32, 32]),
@@ -95,8 +95,13 @@ _STAGES = {
 }
 
 
-def _densenet(num_layers, pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs):
-    net = DenseNet(*_STAGES[num_layers], **kwargs)
+def get_densenet(num_layers, pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs):
+    """DenseNet with 121, 161, 169 or 201 layers; `kwargs` go to DenseNet.
+
+    KeyError: another number of layers. FileNotFoundError: `pretrained`, and there is no file of parameters in
+    `root`.
+    """
+    net = DenseNet(*STAGES[num_layers], **kwargs)
     return load_pretrained(net, pretrained, f"densenet{num_layers}", ctx, root)
 
 
@@ -111,19 +116,19 @@ def densenet121(**kwargs):
     >>> len(net.features), net.output
     (15, Dense(None -> 10, linear))
     """
-    return _densenet(121, **kwargs)
+    return get_densenet(121, **kwargs)
 
 
 def densenet161(**kwargs):
     """DenseNet with 161 layers; `kwargs` as of densenet121."""
-    return _densenet(161, **kwargs)
+    return get_densenet(161, **kwargs)
 
 
 def densenet169(**kwargs):
     """DenseNet with 169 layers; `kwargs` as of densenet121."""
-    return _densenet(169, **kwargs)
+    return get_densenet(169, **kwargs)
 
 
 def densenet201(**kwargs):
     """DenseNet with 201 layers; `kwargs` as of densenet121."""
-    return _densenet(201, **kwargs)
+    return get_densenet(201, **kwargs)

@@ -266,15 +266,15 @@ class ResNetV2(_ResNet):
 
 
 # Number of layers to whether blocks are bottlenecks, and their number in each stage.
-_STAGES = {
+STAGES = {
     18: (False, [2, 2, 2, 2]),
     34: (False, [3, 4, 6, 3]),
     50: (True, [3, 4, 6, 3]),
     101: (True, [3, 4, 23, 3]),
     152: (True, [3, 8, 36, 3]),
 }
-_CHANNELS = {False: [64, 64, 128, 256, 512], True: [64, 256, 512, 1024, 2048]}
-_VERSIONS = {
+CHANNELS = {False: [64, 64, 128, 256, 512], True: [64, 256, 512, 1024, 2048]}
+VERSIONS = {
     1: (ResNetV1, {False: BasicBlockV1, True: BottleneckV1}),
     2: (ResNetV2, {False: BasicBlockV2, True: BottleneckV2}),
 }
@@ -292,11 +292,11 @@ def get_resnet(version, num_layers, pretrained=False, ctx=None, root=DEFAULT_ROO
     >>> len(net.features), net.output
     (13, Dense(512 -> 10, linear))
     """
-    assert num_layers in _STAGES, f"Invalid number of layers: {num_layers}. Options are {list(_STAGES)}"
-    assert version in _VERSIONS, f"Invalid resnet version: {version}. Options are 1 and 2."
-    is_bottleneck, layers = _STAGES[num_layers]
-    network, blocks = _VERSIONS[version]
-    net = network(blocks[is_bottleneck], layers, _CHANNELS[is_bottleneck], **kwargs)
+    assert num_layers in STAGES, f"Invalid number of layers: {num_layers}. Options are {list(STAGES)}"
+    assert version in VERSIONS, f"Invalid resnet version: {version}. Options are 1 and 2."
+    is_bottleneck, layers = STAGES[num_layers]
+    network, blocks = VERSIONS[version]
+    net = network(blocks[is_bottleneck], layers, CHANNELS[is_bottleneck], **kwargs)
     return load_pretrained(net, pretrained, f"resnet{num_layers}_v{version}", ctx, root)
 
 

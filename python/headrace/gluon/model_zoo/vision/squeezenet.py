@@ -57,7 +57,11 @@ class SqueezeNet(Classifier):
             )
 
 
-def _squeezenet(version, pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs):
+def get_squeezenet(version, pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs):
+    """SqueezeNet '1.0' or '1.1'; `kwargs` go to SqueezeNet.
+
+    FileNotFoundError: `pretrained`, and there is no file of parameters in `root`.
+    """
     return load_pretrained(SqueezeNet(version, **kwargs), pretrained, f"squeezenet{version}", ctx, root)
 
 
@@ -72,9 +76,9 @@ def squeezenet1_0(**kwargs):
     >>> len(net.features), net.output[0]
     (14, Conv2D(None -> 10, kernel_size=(1, 1), stride=(1, 1)))
     """
-    return _squeezenet("1.0", **kwargs)
+    return get_squeezenet("1.0", **kwargs)
 
 
 def squeezenet1_1(**kwargs):
     """SqueezeNet 1.1; `kwargs` as of squeezenet1_0."""
-    return _squeezenet("1.1", **kwargs)
+    return get_squeezenet("1.1", **kwargs)

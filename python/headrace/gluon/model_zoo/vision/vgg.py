@@ -61,12 +61,13 @@ class VGG(Classifier):
 
 
 # Number of layers with weights to the number of convolutions before each pooling.
-_CONVOLUTIONS = {
+CONVOLUTIONS = {
     11: [1, 1, 2, 2, 2],
     13: [2, 2, 2, 2, 2],
     16: [2, 2, 3, 3, 3],
     19: [2, 2, 4, 4, 4],
 }
+CHANNELS = [64, 128, 256, 512, 512]
 
 
 def get_vgg(num_layers, pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs):
@@ -81,7 +82,7 @@ def get_vgg(num_layers, pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs)
     >>> sum(isinstance(layer, nn.Conv2D) for layer in net.features), net.output
     (8, Dense(None -> 10, linear))
     """
-    net = VGG(_CONVOLUTIONS[num_layers], [64, 128, 256, 512, 512], **kwargs)
+    net = VGG(CONVOLUTIONS[num_layers], CHANNELS, **kwargs)
     name = f"vgg{num_layers}" + ("_bn" if kwargs.get("batch_norm") else "")
     return load_pretrained(net, pretrained, name, ctx, root)
 
