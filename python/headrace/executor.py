@@ -17,12 +17,16 @@ STORAGE_TYPES = ("default", "row_sparse", "csr")  # by the numbers of files
 
 
 def _named(values, names, what, allow_missing=False):
-    """`values` (a list in the order of `names`, a dictionary, or None) as a list. TypeError: one is no array."""
+    """`values` (a list in the order of `names`, a dictionary, or None) as a list.
+
+    TypeError: one is no array.
+    """
     found = _in_order(values, names, what, allow_missing)
     for name, value in zip(names, found):
         if not isinstance(value, (nd.NDArray, type(None))):
+            kind = type(value).__name__
             raise TypeError(
-                f"bind: `{what}` must be a list or a dictionary of NDArrays, got {type(value).__name__} for {name}"
+                f"bind: `{what}` must be a list or a dictionary of NDArrays, got {kind} for {name}"
             )
     return found
 

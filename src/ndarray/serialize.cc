@@ -7,11 +7,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <random>
 #include <utility>
 
 #include "base/check.h"
 #include "base/function_ref.h"
+#include "base/output_file.h"
 #include "device/registry.h"
 #include "ndarray/snapshot.h"
 #include "ndarray/sparse_parts.h"
@@ -222,52 +222,6 @@ void with_values(const NDArray& array, FunctionRef<void(std::string_view)> use) 
   copy_values(source, copy.data());
   use(copy);
 }
-
-// Processes, also those of other machines that share the folder, may write one file at a time.
-std::string temporary_for(const std::string& path) {
-  std::random_device random;
-  return fmt::format("{}.{:08x}.part", path, random());
-}
-
-// Writes to a temporary file beside the target and renames it, so that a failure leaves an old file whole.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path) : path_(path), temporary_(temporary_for(path)) {
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    check(descriptor_ >= 0, ErrorKind::kRuntime, "Open \"{}\": {}", path_, std::strerror(errno));
-  }
-  ~OutputFile() {
-    if (descriptor_ < 0) return;
-    ::close(descriptor_);
-    ::unlink(temporary_.c_str());
-  }
-  OutputFile(const OutputFile&) = delete;
-  // Takes room for all that will be written. Much faster than taking it page by page: ext4, for one, flushes a file
-  // with pages that have no place yet when it is renamed over another. A file system without this ability goes on as
-  // ever.
-  void reserve(size_t bytes) {
-    const bool full =
-        ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0 && errno == ENOSPC;
-    check(!full, ErrorKind::kRuntime, "Write \"{}\": {}", path_, std::strerror(ENOSPC));
-  }
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      check(written > 0, ErrorKind::kRuntime, "Write \"{}\": {}", path_, std::strerror(errno));
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-  }
-  void commit() {
-    const bool is_written = ::close(std::exchange(descriptor_, -1)) == 0;
-    const bool is_named = is_written && ::rename(temporary_.c_str(), path_.c_str()) == 0;
-    check(is_named, ErrorKind::kRuntime, "Write \"{}\": {}", path_, std::strerror(errno));
-  }
-
- private:
-  std::string path_, temporary_;
-  int descriptor_ = -1;
-};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+import tempfile
 
 import numpy
 import pytest
@@ -237,6 +238,15 @@ def test_arrays_return_to_their_device(tmp_path):
         raw[place : place + 8] = struct.pack("<ii", *saved)
         (tmp_path / "devices.params").write_bytes(raw)
         assert [str(array.context) for array in nd.load(path)] == ["cpu(0)", "cpu(0)"]
+
+
+def test_who_holds_a_temporary_file_reads_what_is_saved():
+    with tempfile.NamedTemporaryFile() as file:
+        os.chmod(file.name, 0o640)
+        nd.save(file.name, nd.array([1, 2]))
+        file.seek(0)
+        (loaded,) = nd.load_frombuffer(file.read())
+        assert loaded.asnumpy().tolist() == [1, 2] and os.stat(file.name).st_mode & 0o777 == 0o640
 
 
 def test_what_cannot_be_saved(tmp_path):

@@ -207,7 +207,15 @@ def test_of_updates_by_position():
     by_position = mx.nd.contrib.adamw_update(*arrays, 1, 0.1, 1.0, 0.8, 0.99, 1e-6, 0.1, 0.5)
     arrays = [mx.nd.ones((2,)) for _ in range(4)]
     by_name = mx.nd.contrib.adamw_update(
-        *arrays, rescale_grad=1, lr=0.1, eta=1.0, beta1=0.8, beta2=0.99, epsilon=1e-6, wd=0.1, clip_gradient=0.5
+        *arrays,
+        rescale_grad=1,
+        lr=0.1,
+        eta=1.0,
+        beta1=0.8,
+        beta2=0.99,
+        epsilon=1e-6,
+        wd=0.1,
+        clip_gradient=0.5,
     )
     assert by_position.asnumpy().tolist() == by_name.asnumpy().tolist()
 

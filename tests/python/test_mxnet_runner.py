@@ -41,6 +41,17 @@ assert mx.nd.NDArray is headrace.nd.NDArray
     output_of(code)
 
 
+def test_libraries_find_the_modules_of_what_they_are_given_among_the_imported():
+    code = """
+import sys, mxnet as mx
+array, symbol = mx.nd.ones(2), mx.sym.var("x")
+print(all(type(one).__module__.removesuffix(".ndarray") in sys.modules for one in (array, array + 1)))
+print([sys.modules.get(f"mxnet.{one}") is module for one, module in [("ndarray", mx.nd), ("symbol", mx.sym)]])
+print([name for name in sys.modules if name.startswith("mxnet.") and "._" in name])
+"""
+    assert output_of(code).splitlines() == ["True", "[True, True]", "[]"]
+
+
 def test_types_say_that_they_are_mxnet_s():
     code = """
 import mxnet as mx

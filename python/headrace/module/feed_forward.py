@@ -53,7 +53,7 @@ class _Epochs(DataIter):
 
 
 class _Trained(Module):
-    """Logs what MXNet's FeedForward does: no values of the metric, which are left to callbacks, but the passes
+    """Logs what MXNet's FeedForward does: no values of the metric, which are left to callbacks, but passes
     over the data.
     """
 

@@ -58,6 +58,9 @@ def make_top_module() -> types.ModuleType:
     _name_what_is_missing("mxnet", top)
     for loaded in _homes.SHOWN.keys() & sys.modules.keys():
         _show_homes(sys.modules[loaded])
+    for loaded, module in list(sys.modules.items()):
+        if loaded.startswith("headrace.") and isinstance(module, types.ModuleType):
+            _show_as_imported(module)
     top.__dir__ = lambda: sorted({*dir(headrace), *vars(top), *_own_names()})
     return top
 
@@ -103,6 +106,7 @@ class Finder(importlib.abc.MetaPathFinder):
             if not hasattr(sys.modules.get(parent), child):
                 text = _names.missing_text(fullname)
             raise ModuleNotFoundError(text, name=fullname)
+        sys.modules.pop(fullname, None)  # importlib would load anew what has shown up there meanwhile
         return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
 
 
@@ -130,8 +134,19 @@ class _NamingLoader(importlib.machinery.SourceFileLoader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         super().exec_module(module)
-        path = module.__name__.removeprefix(__package__).removeprefix("headrace")
-        _name_what_is_missing(f"mxnet{path}", module)
+        _name_what_is_missing(_mxnet_name(module), module)
+        _show_as_imported(module)
+
+
+def _mxnet_name(module: types.ModuleType) -> str:
+    return "mxnet" + module.__name__.removeprefix(__package__).removeprefix("headrace")
+
+
+def _show_as_imported(module: types.ModuleType) -> None:
+    """Puts the module among the imported ones, where libraries look before they ask what an array is."""
+    name = _mxnet_name(module)
+    if not any(part.startswith("_") for part in name.split(".")):
+        sys.modules.setdefault(name, module)
 
 
 def _own_names() -> list[str]:

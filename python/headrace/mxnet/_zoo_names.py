@@ -1,4 +1,4 @@
-"""Parts of MXNet's networks of the model zoo that other networks are made of, and the tables of their sizes."""
+"""Parts of MXNet's networks of the model zoo that other networks are made of, and tables of their sizes."""
 
 from ..gluon.model_zoo.vision import densenet, resnet, vgg
 

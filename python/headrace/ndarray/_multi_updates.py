@@ -38,8 +38,8 @@ def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, beta1=0.9, beta
     <NDArray 2 @cpu(0)>
     """
     scale = _scale(rescale_grad, weight)
-    return _adamw(weight, grad, mean, var, scale, lr=lr, beta1=beta1, beta2=beta2, epsilon=epsilon,
-                  wd=wd, eta=eta, clip_gradient=clip_gradient, out=out)  # fmt: skip
+    return _adamw(weight, grad, mean, var, scale, lr=lr, beta1=beta1, beta2=beta2, epsilon=epsilon, wd=wd,
+                  eta=eta, clip_gradient=clip_gradient, out=out)  # fmt: skip
 
 
 def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, beta1=0.9, beta2=0.999,
@@ -58,8 +58,8 @@ def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, be
     <NDArray 2 @cpu(0)>
     """
     scale = _scale(rescale_grad, weight)
-    return _mp_adamw(weight, grad, mean, var, weight32, scale, lr=lr, beta1=beta1, beta2=beta2, epsilon=epsilon,
-                  wd=wd, eta=eta, clip_gradient=clip_gradient, out=out)  # fmt: skip
+    return _mp_adamw(weight, grad, mean, var, weight32, scale, lr=lr, beta1=beta1, beta2=beta2,
+                     epsilon=epsilon, wd=wd, eta=eta, clip_gradient=clip_gradient, out=out)  # fmt: skip
 
 
 def multi_adamw_update(

@@ -44,7 +44,8 @@ _expand_dims, _squeeze, _flatten = (
     for name in ("expand_dims", "squeeze", "Flatten")
 )
 _slice_assign, _slice_assign_scalar = (
-    {np: _core.function(name, np) for np in (False, True)} for name in ("_slice_assign", "_slice_assign_scalar")
+    {np: _core.function(name, np) for np in (False, True)}
+    for name in ("_slice_assign", "_slice_assign_scalar")
 )
 _power = _catalogue.functions("nd")["power"]
 waitall = _core.wait_all

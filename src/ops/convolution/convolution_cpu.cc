@@ -5,6 +5,7 @@
 #include "ndarray/strided_copy.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/convolution/column_products.h"
 #include "ops/convolution/convolution.h"
 #include "ops/convolution/onednn_convolution.h"
 #include "ops/convolution/plain_convolution.h"
@@ -212,6 +213,8 @@ void convolve_on_host(KernelContext& context, const ConvolutionProblem& p) {
     ThroughFloat<Float16>(context, p).run();
   } else if (p.dtype() == DType::kBfloat16 && !plain) {
     ThroughFloat<Bfloat16>(context, p).run();
+  } else if (suits_column_products(p)) {
+    column_products(context, p);
   } else {
     plain_convolution(p);
   }

@@ -24,25 +24,28 @@ NDArray random_array(const Shape& shape, unsigned seed) {
 std::vector<float> floats(const NDArray& given) { return cast_to(given, DType::kFloat32).to_vector<float>(); }
 
 // Memory of an image and the image over it.
+template <class T = float>
 struct Buffer {
-  std::vector<float> values;
+  std::vector<T> values;
   Image image;
 
   Buffer(const Shape& shape, const Strides& strides, unsigned seed)
       : values(static_cast<size_t>(element_count(shape))) {
     std::mt19937 generator(seed);
     std::uniform_int_distribution<int> small(-4, 4);
-    for (float& value : values) value = static_cast<float>(small(generator));
-    image = {values.data(), DType::kFloat32, shape, strides};
+    for (T& value : values) value = static_cast<T>(small(generator));
+    image = {values.data(), dtype_of<T>(), shape, strides};
   }
 };
 
 // What a pass writes, the bias last, by the plain loops or as convolutions are computed.
-std::vector<std::vector<float>> results_of(ConvolutionPass pass, const Window& window, const Shape& out,
-                                           const Strides& data_strides, bool plain) {
-  const Shape data{2, 16, 7, 6}, weight{32, 16 / window.groups, window.kernel[0], window.kernel[1]};
-  Buffer x(data, data_strides, 1), w(weight, contiguous_strides(weight), 2), y(out, channels_last_strides(out), 3);
-  std::vector<float> bias(32, 2);
+template <class T>
+std::vector<std::vector<T>> results_of(ConvolutionPass pass, const Window& window, const Shape& data, const Shape& out,
+                                       const Strides& data_strides, bool plain) {
+  Shape weight{out[1], data[1] / window.groups};
+  weight.insert(weight.end(), window.kernel.begin(), window.kernel.end());
+  Buffer<T> x(data, data_strides, 1), w(weight, contiguous_strides(weight), 2), y(out, channels_last_strides(out), 3);
+  std::vector<T> bias(static_cast<size_t>(std::max(data[1], out[1])), 2);
   ConvolutionProblem p{.pass = pass, .window = window, .data = x.image, .weight = w.image, .out = y.image};
   p.bias = bias.data();
   KernelContext context(find_op("Convolution"), {}, {}, 0);
@@ -63,10 +66,37 @@ TEST(Convolution, LibraryAndPlainLoopsAgreeInEveryPass) {
     for (const auto& [window, out] : {std::pair(large, Shape{2, 32, 4, 6}), std::pair(single, Shape{2, 32, 4, 2})})
       for (const Strides& order : {channels_last_strides(data), contiguous_strides(data)})
         for (auto pass : {ConvolutionPass::kForward, ConvolutionPass::kData, ConvolutionPass::kWeight})
-          EXPECT_EQ(results_of(pass, window, out, order, false), results_of(pass, window, out, order, true))
+          EXPECT_EQ(results_of<float>(pass, window, data, out, order, false),
+                    results_of<float>(pass, window, data, out, order, true))
               << "groups " << groups << ", kernel of " << window.kernel[0] << ", pass " << static_cast<int>(pass)
               << ", channels in steps of " << order[1];
   }
+}
+
+TEST(Convolution, ColumnProductsAndPlainLoopsAgreeInEveryPass) {
+  struct Case {
+    Window window;
+    Shape data, out;
+  };
+  const Case cases[] = {
+      {{.kernel = {3, 2}, .stride = {2, 1}, .dilate = {1, 2}, .pad = {1, 1}}, {2, 16, 7, 6}, {2, 32, 4, 6}},
+      {{.kernel = {3, 2}, .stride = {2, 1}, .dilate = {1, 2}, .pad = {1, 1}, .groups = 2}, {2, 16, 7, 6}, {2, 8, 4, 6}},
+      {{.kernel = {1, 1}, .stride = {2, 3}, .dilate = {1, 1}, .pad = {0, 0}}, {2, 16, 7, 6}, {2, 5, 4, 2}},
+      {{.kernel = {3}, .stride = {1}, .dilate = {3}, .pad = {3}}, {1, 4, 2}, {1, 4, 2}},  // never inside at first
+      {{.kernel = {2, 3, 1}, .stride = {1, 2, 1}, .dilate = {1, 1, 1}, .pad = {1, 2, 0}},
+       {1, 3, 1, 4, 2},
+       {1, 4, 2, 3, 2}},
+      {{.kernel = {3, 3}, .stride = {1, 1}, .dilate = {1, 1}, .pad = {1, 1}},
+       {1, 32, 90, 90},
+       {1, 4, 90, 90}},  // in blocks
+  };
+  for (const auto& [window, data, out] : cases)
+    for (const Strides& order : {channels_last_strides(data), contiguous_strides(data)})
+      for (auto pass : {ConvolutionPass::kForward, ConvolutionPass::kData, ConvolutionPass::kWeight})
+        EXPECT_EQ(results_of<double>(pass, window, data, out, order, false),
+                  results_of<double>(pass, window, data, out, order, true))
+            << std::string(to_string(data)) << ", pass " << static_cast<int>(pass) << ", channels in steps of "
+            << order[1];
 }
 
 TEST(Convolution, WindowProductsGiveThePlainGradientOfTheWeight) {
@@ -93,8 +123,8 @@ TEST(Convolution, WindowProductsGiveThePlainGradientOfTheWeight) {
       const auto order = [&](const Shape& shape) {
         return channels_last ? channels_last_strides(shape) : contiguous_strides(shape);
       };
-      const Buffer x(data, channels_last_strides(data), 1), y(out, order(out), 3);
-      Buffer expected(weight, order(weight), 2), w(weight, order(weight), 2);
+      const Buffer<> x(data, channels_last_strides(data), 1), y(out, order(out), 3);
+      Buffer<> expected(weight, order(weight), 2), w(weight, order(weight), 2);
       ConvolutionProblem p{.pass = ConvolutionPass::kWeight, .window = one.window, .data = x.image};
       p.out = y.image;
       p.weight = expected.image;
