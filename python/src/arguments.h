@@ -55,6 +55,10 @@ class Arguments {
     return known;
   }
 
+  void set_out(PyObject* value) {
+    if (value != Py_None) out_ = value;
+  }
+
   const OpFunction& f_;
   const OpDef& op_;
   SmallVector<PyObject*, 8> operands_;  // borrowed; null: not given
@@ -155,10 +159,6 @@ class Arguments {
     if (op_.variadic) return take_sequence(value);
     check(operands_[i] == nullptr, ErrorKind::kType, "{}: argument '{}' is given twice", name(), input_name(i));
     if (value != Py_None) operands_[i] = value;
-  }
-
-  void set_out(PyObject* value) {
-    if (value != Py_None) out_ = value;
   }
 
   std::vector<Ref> held_;

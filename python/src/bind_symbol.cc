@@ -176,9 +176,12 @@ void bind_symbol_class(nb::module_& m) {
                return s.compose(by_name, node_name);
              });
            })
-      .def("infer", [](const Symbol& s, nb::dict shapes, nb::dict dtypes, bool np_shapes) {
-        return translated([&] { return inferred(s, shapes, dtypes, np_shapes); });
-      });
+      .def(
+          "infer",
+          [](const Symbol& s, nb::dict shapes, nb::dict dtypes, bool np_shapes) {
+            return translated([&] { return inferred(s, shapes, dtypes, np_shapes); });
+          },
+          nb::arg("shapes"), nb::arg("dtypes"), nb::arg("np_shapes") = false);
 }
 
 void bind_tracing(nb::module_& m) {

@@ -40,6 +40,8 @@ class ArrayCall : public Arguments<ArrayCall> {
   }
 
   bool take_behind(size_t place, PyObject* value) {
+    if (place == 0 && value != Py_None && !is_array(value) && !PyList_Check(value) && !PyTuple_Check(value))
+      return false;
     if (place == 0) set_out(value);
     return place < 2;  // out, name
   }

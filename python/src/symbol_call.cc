@@ -58,6 +58,7 @@ class SymbolCall : public Arguments<SymbolCall> {
   }
 
   bool take_behind(size_t place, PyObject* value) {
+    if (place == 0 && value != Py_None && !PyUnicode_Check(value)) return false;
     if (place == 0) name_ = value;
     if (place == 1) attr_ = value;
     return place < 3;  // name, attr, out

@@ -90,7 +90,7 @@ def test_versions():
     ("statement", "error", "name"),
     [
         ("mxnet.absent", "AttributeError", "mxnet.absent"),
-        ("mxnet.nd.sofmax", "AttributeError", "mxnet.nd.sofmax"),
+        ("mxnet.nd.sofmax", "AttributeError", "mxnet.ndarray.sofmax"),
         ("mxnet.gluon.Estimator", "AttributeError", "mxnet.gluon.Estimator"),
         ("mxnet.gluon.nn.Conv4D", "AttributeError", "mxnet.gluon.nn.Conv4D"),
         (
@@ -99,7 +99,7 @@ def test_versions():
             "mxnet.gluon.data.vision.CIFAR1O",
         ),
         ("mxnet.gluon; mxnet.gluon.rnn.LSTMM", "AttributeError", "mxnet.gluon.rnn.LSTMM"),
-        ("mxnet.nd.no_such_operator", "AttributeError", "mxnet.nd.no_such_operator"),
+        ("mxnet.nd.no_such_operator", "AttributeError", "mxnet.ndarray.no_such_operator"),
         ("import mxnet.absent", "ModuleNotFoundError", "mxnet.absent"),
         ("import mxnet.gluon.absent", "ModuleNotFoundError", "mxnet.gluon.absent"),
         ("from mxnet import absent", "ImportError", "mxnet.absent"),
@@ -112,8 +112,8 @@ def test_says_which_name_is_missing(statement, error, name):
     assert done.returncode == 1
     said = done.stderr.splitlines()[-1]
     assert said.startswith(f"{error}: {name} is not in Headrace, and is no public name of MXNet 1.9.1")
-    if name == "mxnet.nd.sofmax":
-        assert "Did you mean mxnet.nd.softmax or" in said
+    if name == "mxnet.ndarray.sofmax":
+        assert "Did you mean mxnet.ndarray.softmax or" in said
 
 
 def test_names_are_found_by_their_paths():

@@ -134,7 +134,6 @@ class _NamingLoader(importlib.machinery.SourceFileLoader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         super().exec_module(module)
-        _name_what_is_missing(_mxnet_name(module), module)
         _show_as_imported(module)
 
 
@@ -143,9 +142,12 @@ def _mxnet_name(module: types.ModuleType) -> str:
 
 
 def _show_as_imported(module: types.ModuleType) -> None:
-    """Puts the module among the imported ones, where libraries look before they ask what an array is."""
+    """Puts the module among the imported ones, where libraries look before they ask what an array is; it says
+    from then on what MXNet has and it has not.
+    """
     name = _mxnet_name(module)
     if not any(part.startswith("_") for part in name.split(".")):
+        _name_what_is_missing(name, module)
         sys.modules.setdefault(name, module)
 
 

@@ -43,7 +43,7 @@ template <class T>
 std::vector<std::vector<T>> results_of(ConvolutionPass pass, const Window& window, const Shape& data, const Shape& out,
                                        const Strides& data_strides, bool plain) {
   Shape weight{out[1], data[1] / window.groups};
-  weight.insert(weight.end(), window.kernel.begin(), window.kernel.end());
+  for (int64_t extent : window.kernel) weight.push_back(extent);
   Buffer<T> x(data, data_strides, 1), w(weight, contiguous_strides(weight), 2), y(out, channels_last_strides(out), 3);
   std::vector<T> bias(static_cast<size_t>(std::max(data[1], out[1])), 2);
   ConvolutionProblem p{.pass = pass, .window = window, .data = x.image, .weight = w.image, .out = y.image};
