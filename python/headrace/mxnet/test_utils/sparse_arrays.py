@@ -52,13 +52,18 @@ def rand_sparse_ndarray(
     shuffle_csr_indices=False,
     ctx=None,
 ):
-    """A sparse array and its parts as NumPy arrays: `(data, indices)`, or `(indptr, indices, data)` of csr.
+    """A sparse array and its parts: NumPy arrays `(data, indices)`, or of csr nd arrays `(indptr, indices,
+    data)`.
+
+    Drawn from NumPy's generator. Of csr the numbers are MXNet's for one seed where SciPy is, which both ask.
 
     Parameters
     ----------
     density : about how much of it is stored; anything between 0 and 1 unless given.
-    distribution : 'uniform', or of csr 'powerlaw': rows with 1, 2, 4... elements until there are enough.
-    data_init : the value of all elements that are stored; uniform in [0, 1) unless given.
+    distribution : 'uniform', or of csr 'powerlaw': rows with 2, 4, 8... elements until there are enough, and
+        one in the others.
+    data_init : the value of all elements that are stored; uniform in [0, 1) unless given, of a power law in
+        [1, 3), whatever is given.
     rsp_indices : the rows that are stored.
     modifier_func : computes the values from those drawn, one by one; of row_sparse.
     shuffle_csr_indices : no effect; the columns of a row always ascend.
@@ -67,6 +72,8 @@ def rand_sparse_ndarray(
     ------
     AssertionError
         For another storage type, shape or distribution than there is.
+    ValueError
+        For a density of csr outside [0, 1] or that a power law does not reach, and an extent of 0.
 
     Examples
     --------
@@ -85,13 +92,16 @@ def rand_sparse_ndarray(
     assert stype == "csr", f"unknown storage type {stype}"
     assert len(shape) == 2
     assert distribution in (None, "uniform", "powerlaw"), f"unknown distribution {distribution}"
-    places = _powerlaw(shape, density) if distribution == "powerlaw" else _uniform(shape, density)
-    data = np.random.rand(places.size).astype(dtype)
-    if data_init is not None:
-        data.fill(data_init)
-    rows, columns = np.divmod(places, max(1, shape[1]))
-    array = nd.sparse.csr_matrix((data, (rows, columns)), shape=tuple(shape), dtype=dtype, ctx=ctx)
-    return array, (array.indptr.asnumpy(), array.indices.asnumpy(), array.data.asnumpy())
+    if not 0 <= density <= 1 or min(shape) <= 0:
+        raise ValueError(f"csr matrices need a density in [0, 1] and extents, got {density} and {shape}")
+    if distribution == "powerlaw":
+        array = nd.array(_powerlaw(shape, density, dtype), ctx=ctx).tostype("csr")
+    else:
+        parts = _uniform(shape, density, dtype)
+        if data_init is not None:
+            parts[0].fill(data_init)
+        array = nd.sparse.csr_matrix(parts, shape=tuple(shape), dtype=dtype, ctx=ctx)
+    return array, (array.indptr, array.indices, array.data)
 
 
 def _random_rows(shape, density, dtype, data_init, indices, modifier, ctx):
@@ -107,20 +117,51 @@ def _random_rows(shape, density, dtype, data_init, indices, modifier, ctx):
     return array, (data, np.asarray(indices))
 
 
-def _uniform(shape, density):
-    """Numbers of elements, ascending, so many as the density says."""
-    size = shape[0] * shape[1]
-    return np.sort(np.random.permutation(size)[: round(density * size)])
+def _uniform(shape, density, dtype):
+    """(data, indices, indptr) of a csr matrix with as many elements as the density says."""
+    try:
+        from scipy import sparse
+    except ImportError:
+        places = np.sort(np.random.permutation(shape[0] * shape[1])[: round(density * shape[0] * shape[1])])
+        rows, columns = np.divmod(places, shape[1])
+        indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
+        return np.random.rand(places.size).astype(dtype), columns, indptr
+    drawn = sparse.rand(*shape, density, format="csr", dtype=dtype)
+    return drawn.data, drawn.indices, drawn.indptr
 
 
-def _powerlaw(shape, density):
-    wanted = round(density * shape[0] * shape[1])
-    places, row, count = [], 0, 1
-    while wanted > 0 and row < shape[0]:
-        count = min(count, wanted, shape[1])
-        places.append(row * shape[1] + np.arange(count))
-        wanted, row, count = wanted - count, row + 1, 2 * count
-    return np.concatenate(places) if places else np.zeros(0, np.int64)
+def _powerlaw(shape, density, dtype):
+    """A dense matrix: one element in each row, then up to 2, 4, 8... in the first ones, at the beginning."""
+    rows, columns = shape
+    left = int(rows * columns * density)
+    if left < 2 * rows:
+        raise ValueError(
+            f"a power law of shape {shape} needs a density of {2 / columns} or more, got {density}"
+        )
+    matrix = np.zeros(shape, dtype=dtype)
+
+    def draw():
+        return 1 + np.random.uniform(0.001, 2)
+
+    for row in range(rows):
+        matrix[row, 0] = draw()
+    left -= rows
+    count = 2
+    for row in range(rows):
+        count = min(count, columns)
+        if left <= 0:
+            break
+        if count == columns and left > columns:
+            matrix[row] = draw()  # one number for all
+            left -= columns - 1
+            continue
+        for column in range(1, min(count, left + 1)):
+            matrix[row, column] = draw()
+        left -= min(count - 1, left)
+        count *= 2
+    if left > 0:
+        raise ValueError(f"a power law of shape {shape} does not reach a density of {density}")
+    return matrix
 
 
 def create_sparse_array(
