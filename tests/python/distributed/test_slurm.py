@@ -1,5 +1,6 @@
 """Jobs whose servers and workers Slurm places, with stand-ins for its commands on this machine."""
 
+import collections
 import json
 import os
 import pathlib
@@ -83,8 +84,9 @@ def test_another_server_takes_the_place_of_one_that_is_lost(allocation, tmp_path
         out + err
     )
     steps = map(json.loads, (tmp_path / "log").read_text().splitlines())
-    nodes = sorted(step["nodelist"] for step in steps if step["nodelist"])
-    assert nodes == ["127.0.0.1"] * 4 + ["localhost"] * 4  # in turn
+    nodes = collections.Counter(step["nodelist"] for step in steps if step["nodelist"])
+    # In turn; the job may end before the last one has come to say so.
+    assert sorted(nodes.values()) in ([4, 4], [3, 4]) and nodes.keys() == {"127.0.0.1", "localhost"}
 
 
 COME_AND_GO = """
