@@ -123,7 +123,7 @@ TEST(Json, ErrorsSayWhatIsWrong) {
               HasSubstr("depends on itself"));
   EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[-1, 0, 0]]})")), HasSubstr("negative"));
   EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 9, 0]]})")), HasSubstr("output 9"));
-  EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0]], "attrs": {"a": "1"}})")),
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "sum", "name": "s", "inputs": [[0, 0, 0]], "attrs": {"a": "1"}})")),
               HasSubstr("'a'"));
   EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0], [0, 0, 0]]})")),
               HasSubstr("2 inputs"));

@@ -60,7 +60,8 @@ TEST(Symbols, AttributesThatOperatorsDoNotTake) {
   EXPECT_THROW(Symbol::apply("Activation", "", {var("x")}), Error);  // act_type is missing
   EXPECT_THROW(Symbol::apply("Activation", "", {var("x")}, {{"act_type", "swishy"}}), Error);
   EXPECT_THROW(Symbol::apply("FullyConnected", "", {var("x")}, {{"num_hidden", "many"}}), Error);
-  EXPECT_THROW(Symbol::apply("tanh", "", {var("x")}, {{"colour", "red"}}), Error);
+  EXPECT_THROW(Symbol::apply("FullyConnected", "", {var("x")}, {{"num_hidden", "2"}, {"colour", "red"}}), Error);
+  EXPECT_EQ(Symbol::apply("tanh", "", {var("x")}, {{"colour", "red"}}).attr("colour"), "red");  // it takes none at all
   EXPECT_EQ(kind_of([] { Symbol::apply("no_such_operator", "", {}); }), ErrorKind::kKey);
 }
 
