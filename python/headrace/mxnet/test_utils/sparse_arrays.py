@@ -40,18 +40,9 @@ def rand_ndarray(
     )[0]
 
 
-def rand_sparse_ndarray(
-    shape,
-    stype,
-    density=None,
-    dtype=None,
-    distribution=None,
-    data_init=None,
-    rsp_indices=None,
-    modifier_func=None,
-    shuffle_csr_indices=False,
-    ctx=None,
-):
+def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=None, data_init=None,
+                        rsp_indices=None, modifier_func=None, shuffle_csr_indices=False,
+                        ctx=None):  # fmt: skip
     """A sparse array and its parts: NumPy arrays `(data, indices)`, or of csr nd arrays `(indptr, indices,
     data)`.
 
