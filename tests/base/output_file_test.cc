@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "headrace/error.hpp"
 #include "tests/support/files.h"
+#include "tests/support/raised.h"
 
 namespace headrace {
 namespace {
@@ -81,12 +81,8 @@ TEST_F(Output, PermissionsLinksAndOtherNamesStay) {
 
 TEST_F(Output, SaysWhichFileItCannotOpen) {
   for (const std::string& name : {path("none/file"), folder_}) {
-    try {
-      OutputFile file(name);
-      ADD_FAILURE() << name;
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("Open \"" + name + "\""), std::string::npos) << error.what();
-    }
+    const Error error = test::raised_by([&] { OutputFile file(name); });
+    EXPECT_NE(std::string(error.what()).find("Open \"" + name + "\""), std::string::npos) << error.what();
   }
   EXPECT_EQ(count(), 0u);
 }

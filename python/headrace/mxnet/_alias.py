@@ -56,8 +56,6 @@ def make_top_module() -> types.ModuleType:
 
     top.__getattr__ = forward
     _name_what_is_missing("mxnet", top)
-    for loaded in _homes.SHOWN.keys() & sys.modules.keys():
-        _show_homes(sys.modules[loaded])
     for loaded, module in list(sys.modules.items()):
         if loaded.startswith("headrace.") and isinstance(module, types.ModuleType):
             _show_as_imported(module)

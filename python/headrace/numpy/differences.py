@@ -107,6 +107,11 @@ def msort(a):
     return _np().sort(operand(a), axis=0)
 
 
+def _is_whole(obj, host):
+    """Whether an array, which np.array([1, 3]) makes of float32, holds integers all the same."""
+    return isinstance(obj, NDArray) and (host == host.astype("int64")).all()
+
+
 def _places(obj, arr, name):
     """(kind, operands, attributes) of places: a number, a slice, or an array of them, bools among them."""
     if isinstance(obj, slice):
@@ -119,9 +124,7 @@ def _places(obj, arr, name):
     host = obj.asnumpy() if isinstance(obj, NDArray) else _numpy.asarray(obj)
     if host.dtype == bool:
         host = _numpy.flatnonzero(host)
-    elif isinstance(obj, NDArray) and (host == host.astype("int64")).all():  # np.array([1, 3]) holds float32
-        host = host.astype("int64")
-    elif host.size > 0 and host.dtype.kind not in "iu":
+    elif host.size > 0 and host.dtype.kind not in "iu" and not _is_whole(obj, host):
         raise TypeError(f"{name}: places must be integers, a slice or an array of them, got {host.dtype}")
     return "tensor", (array(host.reshape(-1), "int64", getattr(arr, "ctx", None)),), {}
 

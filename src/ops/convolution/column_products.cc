@@ -77,7 +77,7 @@ class ColumnProducts {
           multiply(n, group, {begin, std::min(begin + rows_of_block_, rows_)});
     if (p_.pass == ConvolutionPass::kForward) out_.write();
     if (p_.pass == ConvolutionPass::kWeight) weight_.write();
-    if (p_.pass == ConvolutionPass::kWeight && p_.bias) sum_out();
+    if (p_.pass == ConvolutionPass::kWeight && p_.bias) sum_channels(windows_, static_cast<double*>(p_.bias));
   }
 
  private:
@@ -167,17 +167,15 @@ class ColumnProducts {
   void run_rows(double* data, double* columns, const Triple& tap, Rows rows, Run& run) const {
     Triple shift;
     for (size_t axis = 0; axis < 3; ++axis) shift[axis] = tap[axis] * dilate_[axis] - pad_[axis];
-    const int64_t step = step_[2];
-    const int64_t begin = shift[2] >= 0 ? 0 : (step - 1 - shift[2]) / step;
-    const int64_t past = data_.extent[2] - shift[2];  // windows that begin before it reach an element inside
-    const int64_t end = past <= 0 ? 0 : std::min(windows_.extent[2], (past + step - 1) / step);
-    if (begin >= end) return;
+    const Window& w = p_.window;
+    const WindowRange along = w.inside(w.spatial() - 1, tap[2], data_.extent[2], windows_.extent[2]);
+    if (along.size() == 0) return;
     for (int64_t row = rows.begin; row < rows.end; ++row) {
       const int64_t x0 = row / windows_.extent[1] * step_[0] + shift[0];
       const int64_t x1 = row % windows_.extent[1] * step_[1] + shift[1];
       if (x0 < 0 || x0 >= data_.extent[0] || x1 < 0 || x1 >= data_.extent[1]) continue;
-      run(data + data_.offset({x0, x1, begin * step + shift[2]}), step * data_.stride[2],
-          columns + (row - rows.begin) * windows_.extent[2] + begin, end - begin);
+      run(data + data_.offset({x0, x1, along.begin * step_[2] + shift[2]}), step_[2] * data_.stride[2],
+          columns + (row - rows.begin) * windows_.extent[2] + along.begin, along.size());
     }
   }
 
@@ -188,15 +186,6 @@ class ColumnProducts {
         double* const plane = data_.plane(n, c);
         for (int64_t i = 0; i < data_.count(); ++i) plane[data_.offset(data_.position(i))] = bias ? bias[c] : 0;
       }
-  }
-
-  void sum_out() const {
-    auto* bias = static_cast<double*>(p_.bias);
-    for (int64_t o = 0; o < windows_.second; ++o) {
-      bias[o] = 0;
-      for (int64_t n = 0; n < windows_.first; ++n)
-        for (int64_t i = 0; i < windows_.count(); ++i) bias[o] += windows_.plane(n, o)[i];
-    }
   }
 
   KernelContext& context_;
@@ -213,7 +202,7 @@ class ColumnProducts {
 }  // namespace
 
 bool suits_column_products(const ConvolutionProblem& p) {
-  if (p.dtype() != DType::kFloat64 || p.data.size() == 0 || p.weight.size() == 0 || p.out.size() == 0) return false;
+  if (p.dtype() != DType::kFloat64) return false;
   const int64_t filters = p.weight.shape[0] / p.window.groups, depth = p.weight.size() / p.weight.shape[0];
   return std::min(filters, depth) >= kSmallestMatrix;
 }

@@ -7,7 +7,7 @@
 
 namespace headrace {
 
-// Whether this is such a problem, with matrices large enough to make up for the copies.
+// Whether this problem, which is not empty, is such a one, with matrices large enough to make up for the copies.
 bool suits_column_products(const ConvolutionProblem& problem);
 
 void column_products(KernelContext& context, const ConvolutionProblem& problem);

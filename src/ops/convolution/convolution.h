@@ -63,6 +63,12 @@ struct DeconvolutionAttrs {
           .one_of("NCW|NWC|NCHW|NHWC|NCDHW|NDHWC"));
 };
 
+// Places at which windows stand along one axis, one after another.
+struct WindowRange {
+  int64_t begin, end;
+  int64_t size() const noexcept { return end - begin; }
+};
+
 // The window, with one number per spatial axis.
 struct Window {
   Shape kernel, stride, dilate, pad;
@@ -72,6 +78,8 @@ struct Window {
   size_t spatial() const noexcept { return kernel.size(); }
   // From the first to the last element that the window touches.
   int64_t span(size_t i) const noexcept { return dilate[i] * (kernel[i] - 1) + 1; }
+  // Of `places` along an axis those at which this element of the window lies inside an image of `extent`.
+  WindowRange inside(size_t i, int64_t element, int64_t extent, int64_t places) const noexcept;
 };
 
 // Raises MXNetError for attributes that make no window.

@@ -213,7 +213,7 @@ void convolve_on_host(KernelContext& context, const ConvolutionProblem& p) {
     ThroughFloat<Float16>(context, p).run();
   } else if (p.dtype() == DType::kBfloat16 && !plain) {
     ThroughFloat<Bfloat16>(context, p).run();
-  } else if (suits_column_products(p)) {
+  } else if (!is_empty && suits_column_products(p)) {
     column_products(context, p);
   } else {
     plain_convolution(p);

@@ -1,5 +1,7 @@
 #include "ops/convolution/convolution_rules.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "op/gradient.h"
 #include "op/kernel.h"
@@ -29,6 +31,14 @@ Window window(const char* name, const A& a, int64_t least_filters) {
 }
 
 }  // namespace
+
+WindowRange Window::inside(size_t i, int64_t element, int64_t extent, int64_t places) const noexcept {
+  const int64_t shift = element * dilate[i] - pad[i], step = stride[i];
+  const int64_t begin = shift >= 0 ? 0 : (step - 1 - shift) / step;
+  const int64_t past = extent - shift;  // windows that begin before it reach an element inside
+  const int64_t end = past <= 0 ? 0 : std::min(places, (past + step - 1) / step);
+  return {std::min(begin, end), end};
+}
 
 Window window_of(const char* name, const ConvolutionAttrs& a) { return window(name, a, 1); }
 // The gradient of a convolution of no channels has none either.

@@ -29,7 +29,7 @@ class Plain {
       for_planes(data_, [this](int64_t n, int64_t c) { to_data(n, c); });
     else
       for_planes(weight_, [this](int64_t o, int64_t i) { to_weight(o, i); });
-    if (p_.pass == ConvolutionPass::kWeight && bias_) sum_out();
+    if (p_.pass == ConvolutionPass::kWeight && bias_) sum_channels(out_, bias_);
   }
 
  private:
@@ -123,16 +123,6 @@ class Plain {
       }
     for (int64_t k = 0; k < weight_.count(); ++k)
       weight_.plane(o, i)[weight_.offset(weight_.position(k))] = static_cast<T>(sums[static_cast<size_t>(k)]);
-  }
-
-  void sum_out() const {
-    for (int64_t o = 0; o < out_.second; ++o) {
-      Sum sum = 0;
-      for (int64_t n = 0; n < out_.first; ++n)
-        for (int64_t index = 0; index < out_.count(); ++index)
-          sum += wide(out_.plane(n, o)[out_.offset(out_.position(index))]);
-      bias_[o] = static_cast<T>(sum);
-    }
   }
 
   const ConvolutionProblem& p_;

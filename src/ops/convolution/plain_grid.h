@@ -41,4 +41,16 @@ struct Grid {
   }
 };
 
+// The sums of all planes of each channel, in double: the gradient of a bias.
+template <class T>
+void sum_channels(const Grid<T>& grid, T* sums) {
+  for (int64_t channel = 0; channel < grid.second; ++channel) {
+    double sum = 0;
+    for (int64_t n = 0; n < grid.first; ++n)
+      for (int64_t index = 0; index < grid.count(); ++index)
+        sum += static_cast<double>(grid.plane(n, channel)[grid.offset(grid.position(index))]);
+    sums[channel] = static_cast<T>(sum);
+  }
+}
+
 }  // namespace headrace

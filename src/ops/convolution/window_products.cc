@@ -15,20 +15,8 @@ constexpr double kLargestShareInside = 0.8;
 // With fewer channels the matrices are too small to make up for the copies.
 constexpr int64_t kFewestChannels = 128;
 
-// Windows, counted along one axis, in which a certain element lies inside the image.
-struct Range {
-  int64_t begin, end;
-  int64_t size() const noexcept { return end - begin; }
-};
-
-Range windows_inside(const ConvolutionProblem& p, size_t axis, int64_t element) {
-  const Window& w = p.window;
-  const int64_t shift = element * w.dilate[axis] - w.pad[axis], step = w.stride[axis];
-  const auto first_at = [&](int64_t place) { return std::max<int64_t>(0, (place - shift + step - 1) / step); };
-  const int64_t begin = shift >= 0 ? 0 : first_at(0);
-  const int64_t past = p.data.shape[axis + 2] - shift;  // windows that begin before it reach an element inside
-  const int64_t end = past <= 0 ? 0 : std::min(p.out.shape[axis + 2], (past + step - 1) / step);
-  return {std::min(begin, end), end};
+WindowRange windows_inside(const ConvolutionProblem& p, size_t axis, int64_t element) {
+  return p.window.inside(axis, element, p.data.shape[axis + 2], p.out.shape[axis + 2]);
 }
 
 double share_inside(const ConvolutionProblem& p) {
@@ -81,7 +69,7 @@ class WindowProducts {
       extent /= w.kernel[axis];
       const int64_t place = rest / extent;
       rest %= extent;
-      const Range range = windows_inside(p_, axis, place);
+      const WindowRange range = windows_inside(p_, axis, place);
       const int64_t head_stride = p_.out.strides[axis + 2], value_stride = p_.data.strides[axis + 2];
       first_head += range.begin * head_stride;
       first_value += (range.begin * w.stride[axis] + place * w.dilate[axis] - w.pad[axis]) * value_stride;

@@ -26,13 +26,12 @@ PointwiseTypes cast_types(const char*, std::span<const DType> inputs, const Attr
 // Of mixed precision, which changes what halves and float32 hold, and leaves indices, masks and float64 alone.
 PointwiseTypes amp_cast_types(const char* name, std::span<const DType> inputs, const Attrs& attrs) {
   const DType from = inputs[0];
-  if (from == DType::kFloat32 || (is_floating(from) && item_size(from) < 4)) return cast_types(name, inputs, attrs);
+  if (is_floating(from) && from != DType::kFloat64) return cast_types(name, inputs, attrs);
   return {compute_type_of(from), from};
 }
 
-template <class Types>
 OpDef cast(std::string name, std::vector<std::string> aliases, std::vector<std::string> python, std::string doc,
-           Types types) {
+           DTypeRule types) {
   OpDef op =
       pointwise<CastAttrs>({.op = {.name = std::move(name),
                                    .aliases = std::move(aliases),

@@ -48,16 +48,15 @@ def test_no_operator_is_in_two_lists(dtype):
 @pytest.mark.parametrize(
     "given, wanted",
     [
-        (["float32"], ["float16"]),
-        (["bfloat16"], ["float16"]),
-        (["float64"], ["float64"]),
-        (["int32"], ["int32"]),
-        (["bool"], ["bool"]),
+        ("float32", "float16"),
+        ("bfloat16", "float16"),
+        ("float64", "float64"),
+        ("int32", "int32"),
+        ("bool", "bool"),
     ],
 )
 def test_casts_leave_indices_masks_and_doubles_alone(given, wanted):
-    results = [mx.nd.amp_cast(mx.nd.array([1, 0], dtype=dtype), dtype="float16") for dtype in given]
-    assert [one._dtype_name for one in results] == wanted
+    assert mx.nd.amp_cast(mx.nd.array([1, 0], dtype=given), dtype="float16")._dtype_name == wanted
 
 
 @pytest.mark.parametrize(

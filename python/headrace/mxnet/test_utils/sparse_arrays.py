@@ -146,9 +146,10 @@ def _powerlaw(shape, density, dtype):
             matrix[row] = draw()  # one number for all
             left -= columns - 1
             continue
-        for column in range(1, min(count, left + 1)):
+        more = min(count - 1, left)
+        for column in range(1, more + 1):
             matrix[row, column] = draw()
-        left -= min(count - 1, left)
+        left -= more
         count *= 2
     if left > 0:
         raise ValueError(f"a power law of shape {shape} does not reach a density of {density}")
