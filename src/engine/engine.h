@@ -146,7 +146,7 @@ class Engine {
   bool wait_to_read_for(Var& var, std::chrono::nanoseconds limit);
   bool wait_to_write_for(Var& var, std::chrono::nanoseconds limit);
   // Waits until nothing is queued or running, then raises the oldest error that no wait has raised yet. One call
-  // raises one error; the next call raises the next.
+  // raises one error; the next call raises the next one that says something else.
   void wait_all();
   bool wait_all_for(std::chrono::nanoseconds limit);
 

@@ -2,10 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "base/log.h"
 #include "headrace/error.hpp"
 
 namespace headrace {
+namespace {
+
+std::string text_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "";
+  }
+}
+
+}  // namespace
 
 std::exception_ptr loss_during(const std::exception_ptr& lost, std::string_view doing) {
   try {
@@ -17,6 +33,13 @@ std::exception_ptr loss_during(const std::exception_ptr& lost, std::string_view 
   }
 }
 
+Failure::Failure(std::exception_ptr thrown, const char* name)
+    : error(std::move(thrown)), operation(name), text(text_of(error)) {}
+
+bool Failure::says_what(const Failure& other) const noexcept {
+  return !text.empty() && text == other.text && std::string_view(operation) == other.operation;
+}
+
 void FailureLog::add(FailurePtr failure) {
   lock_.lock();
   const bool is_known = !failures_.empty() && failures_.back().get() == failure.get();
@@ -26,10 +49,21 @@ void FailureLog::add(FailurePtr failure) {
 
 FailurePtr FailureLog::take_first() noexcept {
   FailurePtr first;
+  std::vector<FailurePtr> raised;  // released without the lock
+  std::deque<FailurePtr> others;
   lock_.lock();
-  while (!first && !failures_.empty()) {
-    if (!failures_.front()->raised.load(std::memory_order_relaxed)) first = std::move(failures_.front());
+  for (; !failures_.empty(); failures_.pop_back()) {
+    FailurePtr& newest = failures_.back();
+    const auto is_known = [&](const FailurePtr& known) { return newest->says_what(*known); };
+    const bool was_raised = newest->raised.load(std::memory_order_relaxed) || std::ranges::any_of(raised, is_known);
+    was_raised ? raised.push_back(std::move(newest)) : others.push_front(std::move(newest));
+  }
+  failures_ = std::move(others);
+  if (!failures_.empty()) {
+    first = std::move(failures_.front());
     failures_.pop_front();
+    for (const FailurePtr& failure : failures_)
+      if (failure->says_what(*first)) failure->raised.store(true, std::memory_order_relaxed);
   }
   lock_.unlock();
   return first;
@@ -40,13 +74,8 @@ bool FailureLog::report() noexcept {
   int count = 0;
   for (FailurePtr failure = take_first(); failure; failure = take_first()) {
     if (++count > kMostPrinted) continue;
-    try {
-      std::rethrow_exception(failure->error);
-    } catch (const std::exception& error) {
-      log(LogLevel::kError, "nobody waited for the result of {}, which failed: {}", failure->operation, error.what());
-    } catch (...) {
-      log(LogLevel::kError, "nobody waited for the result of {}, which failed", failure->operation);
-    }
+    log(LogLevel::kError, "nobody waited for the result of {}, which failed{}{}", failure->operation,
+        failure->text.empty() ? "" : ": ", failure->text);
   }
   if (count > kMostPrinted) log(LogLevel::kError, "{} more operations failed so", count - kMostPrinted);
   return count > 0;

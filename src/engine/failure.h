@@ -18,7 +18,10 @@ namespace headrace {
 std::exception_ptr loss_during(const std::exception_ptr& lost, std::string_view doing);
 
 struct Failure : RefCounted<Failure> {
-  Failure(std::exception_ptr thrown, const char* name) : error(std::move(thrown)), operation(name) {}
+  Failure(std::exception_ptr thrown, const char* name);
+
+  // Whether who knows the other one learns nothing new from this one.
+  bool says_what(const Failure& other) const noexcept;
 
   // Rethrows the error: of the same type, with the same text.
   [[noreturn]] void raise() const {
@@ -28,6 +31,7 @@ struct Failure : RefCounted<Failure> {
 
   const std::exception_ptr error;
   const char* const operation;  // name of the task that threw
+  const std::string text;       // of the error; empty of one that is no std::exception
   mutable std::atomic<bool> raised{false};
 };
 
@@ -38,7 +42,8 @@ class FailureLog {
   // Keeps the oldest kMost failures, one that comes again and again once; a program that never waits must not fill the
   // memory with its errors.
   void add(FailurePtr failure);
-  // Takes out the oldest failure that has not been raised, if there is one, and raises it.
+  // Takes out the oldest failure that has not been raised, if there is one, and raises it. A failure that happened
+  // before one that says the same was raised counts as raised.
   void raise_first();
   // Prints those that have not been raised, the first few in full, and forgets all. Whether there were any.
   bool report() noexcept;

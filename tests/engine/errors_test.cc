@@ -95,6 +95,24 @@ TEST_P(EngineErrors, WaitAllRaisesEachErrorOnceOldestFirst) {
   EXPECT_EQ(message_of([&] { engine.wait_all(); }), "three");
 }
 
+// A loop that fails in the same way at each step has one error to tell.
+TEST_P(EngineErrors, WaitAllRaisesWhatSaysTheSameOnce) {
+  Var x, y;
+  const auto fail = [&](Var& var, const char* text) { push({}, {&var}, [text] { throw std::runtime_error(text); }); };
+  for (int step = 0; step < 3; ++step) fail(x, "same");
+  fail(y, "other");
+  EXPECT_EQ(message_of([&] { engine.wait_to_read(y); }), "other");
+  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "same");
+  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "");
+  EXPECT_EQ(message_of([&] { engine.wait_to_read(x); }), "same");  // still poisoned
+  fail(x, "same");                                                 // told by the wait for y, which fails after it
+  fail(y, "same");
+  EXPECT_EQ(message_of([&] { engine.wait_to_read(y); }), "same");
+  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "");
+  fail(x, "same");  // after it was told
+  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "same");
+}
+
 // Nobody waits for x before it is overwritten, or even destroyed.
 TEST_P(EngineErrors, ErrorNobodyWaitsForIsNotLost) {
   {

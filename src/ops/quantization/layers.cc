@@ -39,20 +39,17 @@ void run_dense(KernelContext& c, const DenseAttrs& a) {
   const auto range = [&](size_t k) {
     return largest(number_of(c.input(first + 2 * k)), number_of(c.input(first + 2 * k + 1)));
   };
-  const float products = product_range(data.dtype, range(0), range(1));
-  const bool only_bias = products == 0 && !a.no_bias;
-  const float high = only_bias ? range_of_biases(range(2)) : products;
-  write_range(c, -high, high);
+  const SumRange sums = sum_range(product_range(data.dtype, range(0), range(1)), a.no_bias ? 0 : range(2));
+  write_range(c, -sums.high, sums.high);
   if (out.size == 0) return;
   const auto [rows, columns] = matrix_of(data.shape, a.flatten);
-  if (only_bias)
-    std::fill_n(out.as<int32_t>(), out.size, 0);
-  else
-    exact_products(c, data.dtype, floats_of(c, data), floats_of(c, weight), rows, a.num_hidden, columns,
-                   out.as<int32_t>());
+  exact_products(c, data.dtype, floats_of(c, data), floats_of(c, weight), rows, a.num_hidden, columns,
+                 out.as<int32_t>());
+  scale_sums(out.as<int32_t>(), sums.scale, out.size);
   if (a.no_bias) return;
   const float half = quantized_range(DType::kInt8);
-  const float scale = only_bias ? 1 : quantized_range(data.dtype) / range(0) * (half / range(1)) * range(2) / half;
+  const float scale =  // as MXNet rounds it, where it can
+      sums.scale < 1 ? sums.bias : quantized_range(data.dtype) / range(0) * (half / range(1)) * range(2) / half;
   auto* bias = c.workspace<int32_t>(a.num_hidden);
   for (int64_t k = 0; k < a.num_hidden; ++k)
     bias[k] = saturated<int32_t>(std::trunc(static_cast<float>(c.input(2).as<int8_t>()[k]) * scale));

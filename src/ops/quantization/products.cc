@@ -1,5 +1,7 @@
 #include "ops/quantization/products.h"
 
+#include <cmath>
+
 #include "backend/cpu/parallel.h"
 #include "ops/linalg/gemm.h"
 
@@ -48,11 +50,28 @@ void exact_products(KernelContext& c, DType dtype, const float* a, const float* 
   }
 }
 
+void scale_sums(int32_t* sums, float scale, int64_t count) {
+  if (scale == 1) return;
+  parallel_for(count, 4096, 0.5 * static_cast<double>(count), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      sums[i] = static_cast<int32_t>(std::nearbyint(static_cast<double>(sums[i]) * scale));
+  });
+}
+
 void add_to_rows(int32_t* sums, const int32_t* numbers, int64_t m, int64_t n) {
   parallel_for(m, 8, 0.5 * static_cast<double>(m * n), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r)
       for (int64_t k = 0; k < n; ++k) sums[r * n + k] = wrapped_sum(sums[r * n + k], numbers[k]);
   });
+}
+
+void add_to_channels(int32_t* sums, const int32_t* numbers, int64_t images, int64_t channels, int64_t plane) {
+  parallel_for(images * channels, 8, 0.5 * static_cast<double>(images * channels * plane),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r)
+                   for (int64_t k = 0; k < plane; ++k)
+                     sums[r * plane + k] = wrapped_sum(sums[r * plane + k], numbers[r % channels]);
+               });
 }
 
 }  // namespace headrace

@@ -19,7 +19,11 @@ int64_t exact_sums(DType dtype);
 // Adds `count` floats that are integers; sums beyond int32 wrap around.
 void add_wrapped(int32_t* sums, const float* integers, int64_t count);
 
+// Multiplies sums with a scale from 0 to 1 and rounds them.
+void scale_sums(int32_t* sums, float scale, int64_t count);
 // Adds n numbers to each of m rows, as exact_products adds.
 void add_to_rows(int32_t* sums, const int32_t* numbers, int64_t m, int64_t n);
+// Adds a number for each channel to packed images, likewise.
+void add_to_channels(int32_t* sums, const int32_t* numbers, int64_t images, int64_t channels, int64_t plane);
 
 }  // namespace headrace

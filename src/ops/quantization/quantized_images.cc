@@ -45,10 +45,9 @@ Image channels_of(const Image& image, int64_t begin, int64_t count) {
 void convolve_exactly(KernelContext& c, const ConvolutionAttrs& a) {
   const size_t arrays = a.no_bias ? 2 : 3;
   const auto range = [&](size_t k) { return largest(number_of(c.input(k)), number_of(c.input(k + 1))); };
-  const float products = product_range(c.input(0).dtype, range(arrays), range(arrays + 2));
-  const bool only_bias = products == 0 && !a.no_bias;
-  const float high = only_bias ? range_of_biases(range(arrays + 4)) : products;
-  write_range(c, -high, high);
+  const SumRange range_of_sums =
+      sum_range(product_range(c.input(0).dtype, range(arrays), range(arrays + 2)), a.no_bias ? 0 : range(arrays + 4));
+  write_range(c, -range_of_sums.high, range_of_sums.high);
   const Window w = window_of(c.name(), a);
   const Image result = image_of(c.output(0), w.channels_last),
               data = as_floats(c, image_of(c.input(0), w.channels_last)),
@@ -56,20 +55,26 @@ void convolve_exactly(KernelContext& c, const ConvolutionAttrs& a) {
   const Image part = floats_for(c, result);
   const Image sums{c.workspace<int32_t>(result.size()), DType::kInt32, part.shape, part.strides};
   auto* out = static_cast<int32_t*>(sums.data);
-  const int64_t filters = a.num_filter, plane = result.size() == 0 ? 0 : result.size() / result.shape[0] / filters;
-  const float unit = a.no_bias ? 0 : only_bias ? 1 : range(arrays + 4) / 127 * (kInt32Range / high);
-  const auto* const bias = a.no_bias ? nullptr : static_cast<const int8_t*>(packed_data(c, c.input(2)));
-  for (int64_t k = 0; k < result.size(); ++k) out[k] = bias ? saturated<int32_t>(bias[k / plane % filters] * unit) : 0;
+  std::fill_n(out, result.size(), 0);
   int64_t window = 1;
   for (int64_t extent : w.kernel) window *= extent;
   const int64_t step = std::max<int64_t>(1, exact_sums(c.input(0).dtype) / window);
-  for (int64_t begin = 0; begin < data.shape[1] && result.size() > 0 && !only_bias; begin += step) {
+  for (int64_t begin = 0; begin < data.shape[1] && result.size() > 0; begin += step) {
     const int64_t count = std::min(step, data.shape[1] - begin);
     convolve(c, {.window = w,
                  .data = channels_of(data, begin, count),
                  .weight = channels_of(weight, begin, count),
                  .out = part});
     add_wrapped(out, static_cast<const float*>(part.data), result.size());
+  }
+  scale_sums(out, range_of_sums.scale, result.size());
+  if (!a.no_bias && result.size() > 0) {
+    const auto* const bytes = static_cast<const int8_t*>(packed_data(c, c.input(2)));
+    auto* const bias = c.workspace<int32_t>(a.num_filter);
+    for (int64_t k = 0; k < a.num_filter; ++k)
+      bias[k] = saturated<int32_t>(static_cast<float>(bytes[k]) * range_of_sums.bias);
+    const int64_t images = result.shape[0];
+    add_to_channels(out, bias, images, a.num_filter, result.size() / images / a.num_filter);
   }
   strided_copy(result.data, result.strides, sums.data, sums.strides, result.shape, DType::kInt32);
 }

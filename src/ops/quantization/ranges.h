@@ -47,9 +47,16 @@ std::pair<float, float> extremes_of(const Tensor& tensor);
 
 // The range of int32 products of numbers with the ranges of a and b, by MXNet's rule for int8 or uint8 a.
 float product_range(DType a, float range_a, float range_b);
-// The range of int32 sums that are int8 numbers of this range as they are: biases where all products are zero, because
-// one of the two ranges is empty.
-inline float range_of_biases(float range) { return range / 127 * kInt32Range; }
+// What the int32 sums of a layer stand for, whose products and int8 biases have these ranges.
+struct SumRange {
+  float high;   // that of the products, or twice that of biases which do not fit into it
+  float scale;  // what sums of products are multiplied with to be in it, 1 or less
+  float bias;   // what biases are multiplied with
+};
+inline SumRange sum_range(float products, float biases) {
+  const float high = biases <= products ? products : 2 * biases;
+  return {high, biases <= products ? 1 : products / high, biases / 127 * (kInt32Range / high)};
+}
 
 // Refuses input k unless it holds int8 or uint8.
 void expect_quantized(const Infer& i, size_t k);

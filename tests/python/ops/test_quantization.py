@@ -144,6 +144,22 @@ def test_biases_are_left_where_a_range_is_empty(data, weight):
         numpy.testing.assert_allclose(floats, numpy.broadcast_to(per_channel, shape), rtol=1e-5)
 
 
+@pytest.mark.parametrize("data, weight", [((-1, 1), (-1e-6, 1e-6)), ((-1e-6, 1e-6), (-2, 2))])
+def test_the_range_of_sums_holds_biases_that_products_are_small_beside(data, weight):
+    bias, ranges = [100, -50, 3, 7], ends(*data, *weight, -0.5, 0.5)
+    arrays = [nd.full(shape, 9, dtype="int8") for shape in ((2, 3), (4, 3), (2, 3, 5, 5), (4, 3, 3, 3))]
+    quantized = nd.array(bias, dtype="int8")
+    dense = C.quantized_fully_connected(*arrays[:2], quantized, *ranges, num_hidden=4)
+    images = C.quantized_conv(*arrays[2:], quantized, *ranges, kernel=(3, 3), num_filter=4)
+    unit = data[1] / 127.5 * weight[1] / 127.5
+    for (sums, _, high), window in ((dense, 3), (images, 27)):
+        floats = sums.asnumpy() * (high.asscalar() / (2**31 - 1))
+        expected = (
+            numpy.array(bias).reshape((1, 4) + (1,) * (floats.ndim - 2)) * 0.5 / 127 + window * 81 * unit
+        )
+        numpy.testing.assert_allclose(floats, numpy.broadcast_to(expected, floats.shape), rtol=1e-5)
+
+
 def test_pooling():
     image = [45, -80, -10, 65, -60, 124, 68, -24, -118, 84, -106, 115, -91, -40, -57, 89]
     data = nd.array(image, dtype="int8").reshape((1, 1, 4, 4))

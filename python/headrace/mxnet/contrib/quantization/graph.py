@@ -1,6 +1,7 @@
 """Quantization of symbols and their parameters."""
 
 import logging
+import warnings
 
 import numpy as np
 
@@ -88,9 +89,11 @@ def quantize_with(sym, arg_params, aux_params, excluded_names, excluded_operator
     params = {**arg_params, **aux_params} if fuse else arg_params
     qsym, layers = _quantize_symbol(sym, None, excluded_names, excluded_operators, list(params), dtype, mode,
                                     granularity, fuse)  # fmt: skip
+    if not layers:
+        warnings.warn("nothing in the network is quantized, it computes with floats as before", stacklevel=4)
     collector = calibration.make_collector(calib_mode, dtype, layers, custom, logger)
     ranges = {}
-    if collector is not None and run is not None:
+    if collector is not None and run is not None and layers:
         run(collector)
         ranges = calibration.ranges_of(collector, calib_mode, dtype, logger)
         qsym = _calibrate_quantized_sym(qsym, ranges)
@@ -112,7 +115,8 @@ def quantize_model(sym, arg_params, aux_params, data_names=("data",), label_name
     each run finds them; 'naive': the least and largest values that `calib_data`, a DataIter, give;
     'entropy': those that lose the least information. Of these `num_calib_examples` are used, None: all.
     `quantized_dtype` is that of data: 'int8', 'uint8', or 'auto', by their ranges. `quantize_mode` 'full'
-    quantizes what it can, 'smart' only what lies between convolutions and dense layers. `label_names` and
+    quantizes what it can, 'smart' only what lies between convolutions and dense layers; where that is
+    nothing, the network stays as it is, with a warning. `label_names` and
     `quantize_granularity` change nothing here: labels are not needed, and layers on bytes with a range for
     each channel are those of quantize_model_mkldnn.
 
