@@ -89,11 +89,11 @@ def quantize_with(sym, arg_params, aux_params, excluded_names, excluded_operator
     params = {**arg_params, **aux_params} if fuse else arg_params
     qsym, layers = _quantize_symbol(sym, None, excluded_names, excluded_operators, list(params), dtype, mode,
                                     granularity, fuse)  # fmt: skip
-    if not layers:
-        warnings.warn("nothing in the network is quantized, it computes with floats as before", stacklevel=4)
     collector = calibration.make_collector(calib_mode, dtype, layers, custom, logger)
     ranges = {}
-    if collector is not None and run is not None and layers:
+    if collector is not None and not layers:
+        warnings.warn("nothing in the network is quantized, so nothing is calibrated", stacklevel=4)
+    elif collector is not None and run is not None:
         run(collector)
         ranges = calibration.ranges_of(collector, calib_mode, dtype, logger)
         qsym = _calibrate_quantized_sym(qsym, ranges)
@@ -116,7 +116,7 @@ def quantize_model(sym, arg_params, aux_params, data_names=("data",), label_name
     'entropy': those that lose the least information. Of these `num_calib_examples` are used, None: all.
     `quantized_dtype` is that of data: 'int8', 'uint8', or 'auto', by their ranges. `quantize_mode` 'full'
     quantizes what it can, 'smart' only what lies between convolutions and dense layers; where that is
-    nothing, the network stays as it is, with a warning. `label_names` and
+    nothing, the network stays as it is. `label_names` and
     `quantize_granularity` change nothing here: labels are not needed, and layers on bytes with a range for
     each channel are those of quantize_model_mkldnn.
 
