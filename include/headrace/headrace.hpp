@@ -1,5 +1,5 @@
 // All of the C++ frontend. The names are those of the Python package: headrace::nd, np and npx (operators),
-// headrace::autograd, headrace::gluon, headrace::init, headrace::metric, headrace::random.
+// headrace::autograd, headrace::gluon, headrace::init, headrace::lr_scheduler, headrace::metric, headrace::random.
 #pragma once
 
 #include "headrace/arithmetic.hpp"
@@ -13,6 +13,7 @@
 #include "headrace/gluon/loss.hpp"
 #include "headrace/gluon/nn.hpp"
 #include "headrace/gluon/parameter.hpp"
+#include "headrace/gluon/rnn.hpp"
 #include "headrace/gluon/symbol_block.hpp"
 #include "headrace/gluon/trainer.hpp"
 #include "headrace/gluon/utils.hpp"
@@ -20,6 +21,7 @@
 #include "headrace/invoke.hpp"
 #include "headrace/kvstore.hpp"
 #include "headrace/literal.hpp"
+#include "headrace/lr_scheduler.hpp"
 #include "headrace/memory.hpp"
 #include "headrace/metric.hpp"
 #include "headrace/nd.hpp"

@@ -41,6 +41,8 @@ struct Slot {
   bool is_trained() const { return parameter->grad_req() != "null"; }
 };
 
+int64_t updates_of(const Slot& slot) { return slot.states.empty() ? 0 : slot.states[0].updates; }
+
 bool is_fresh(const NDArray& weight) { return weight.node()->is_fresh; }
 
 NDArray copy_on(Device device, const NDArray& array) { return copyto(array.detach(), device); }
@@ -55,6 +57,9 @@ class Trainer::Impl {
         settings_(settings_of(*rule_, given)),
         operation_(&operation_of(*rule_, settings_)),
         options_(options) {
+    check(!schedules() || !given.contains(kRateName), ErrorKind::kValue,
+          "Trainer: the scheduler says what the learning rate is; set its base_lr instead of learning_rate");
+    set_update_count(0);
     check(!parameters.empty(), ErrorKind::kValue,
           "Trainer: there are no parameters to update; give those of a network, net.collect_params()");
     for (const auto& [name, parameter] : parameters) {
@@ -64,7 +69,12 @@ class Trainer::Impl {
     }
   }
 
-  double& rate() { return settings_.at(kRateName); }
+  double rate() const { return settings_.at(kRateName); }
+  void set_rate(double rate) {
+    check(!schedules(), ErrorKind::kRuntime,
+          "Trainer.set_learning_rate: the trainer has a scheduler, which says what the learning rate is");
+    settings_.at(kRateName) = rate;
+  }
   void set_batch_size(const char* function, int64_t batch_size) {
     check(batch_size > 0, ErrorKind::kValue, "Trainer.{}: batch_size must be positive, got {}", function, batch_size);
     rescale_ = 1 / static_cast<double>(batch_size);
@@ -108,7 +118,13 @@ class Trainer::Impl {
   void make_stale();
   void update_stored(std::span<const kvstore::Update> updates);
   // The call that updates a parameter, whose state takes note of it.
-  UpdateCall call_for(State& state, const NDArray& weight, const NDArray& gradient) const;
+  UpdateCall call_for(State& state, const NDArray& weight, const NDArray& gradient);
+  bool schedules() const { return options_.lr_scheduler != nullptr; }
+  // Of the parameter that was updated most often.
+  void set_update_count(int64_t count) {
+    num_update_ = count;
+    if (schedules()) settings_.at(kRateName) = options_.lr_scheduler(count);
+  }
 
   // Name in a file of a parameter's state `i`.
   std::string state_name(const Slot& slot, size_t i) const {
@@ -121,6 +137,7 @@ class Trainer::Impl {
   const OpDef* operation_;
   TrainerOptions options_;
   double rescale_ = 1;
+  int64_t num_update_ = 0;
   std::vector<Slot> slots_;
   std::optional<uint64_t> version_;  // of the parameters when what follows was made
   std::vector<Device> devices_;
@@ -332,10 +349,10 @@ void Trainer::Impl::update_stored(std::span<const kvstore::Update> updates) {
   update_many(*operation_, calls);
 }
 
-UpdateCall Trainer::Impl::call_for(State& state, const NDArray& weight, const NDArray& gradient) const {
+UpdateCall Trainer::Impl::call_for(State& state, const NDArray& weight, const NDArray& gradient) {
   for (NDArray& array : state.arrays) array = as_in_context(array, weight.device());
   while (state.arrays.size() < state_count()) state.arrays.push_back(zeros_like(weight));
-  ++state.updates;
+  if (++state.updates > num_update_) set_update_count(state.updates);
   std::vector<NDArray> tensors{weight, gradient};
   tensors.insert(tensors.end(), state.arrays.begin(), state.arrays.end());
   return {std::move(tensors), update_attrs(*rule_, *operation_, settings_, state.updates, rescale_)};
@@ -377,7 +394,8 @@ void Trainer::Impl::load(const std::string& path) {
   file.check_empty();
   slots_ = std::move(slots);
   if (version_) fit_states();
-  rate() = loaded_rate;
+  settings_.at(kRateName) = loaded_rate;
+  set_update_count(updates_of(*std::ranges::max_element(slots_, {}, updates_of)));
 }
 
 // --- the public face ---
@@ -422,7 +440,7 @@ void Trainer::update(int64_t batch_size, bool ignore_stale_grad) {
 }
 
 double Trainer::learning_rate() const { return impl().rate(); }
-void Trainer::set_learning_rate(double rate) { impl().rate() = rate; }
+void Trainer::set_learning_rate(double rate) { impl().set_rate(rate); }
 void Trainer::save_states(const std::string& path) const { impl().save(path); }
 void Trainer::load_states(const std::string& path) { impl().load(path); }
 

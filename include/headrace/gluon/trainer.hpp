@@ -2,6 +2,7 @@
 // run later, in the order of the operations that read or write the parameters.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,12 +32,15 @@ struct TrainerOptions {
   // each device updates its own parameters, as with a store that has servers always. None: the store where it can.
   std::optional<bool> update_on_kvstore = {};
   std::optional<kvstore::TwoBitCompression> compression = {};
+  // The learning rate as a function of how often the parameter was updated that was updated most often, this time
+  // included: one of lr_scheduler.hpp, or another one. Null: it stays as it is set.
+  std::function<double(int64_t num_update)> lr_scheduler = {};
 };
 
 class Trainer {
  public:
-  // `optimizer`: its name in any case. ValueError: an unknown one. TypeError: a setting that it does not have, or a
-  // parameter that is null. A trainer that was moved from raises RuntimeError.
+  // `optimizer`: its name in any case. ValueError: an unknown one, or a learning_rate beside a scheduler. TypeError: a
+  // setting that it does not have, or a parameter that is null. A trainer that was moved from raises RuntimeError.
   Trainer(const ParameterDict& parameters, std::string_view optimizer, const OptimizerParams& settings = {},
           const TrainerOptions& options = {});
   Trainer(Trainer&&) noexcept;
@@ -59,7 +63,8 @@ class Trainer {
   void allreduce_grads();
   void update(int64_t batch_size, bool ignore_stale_grad = false);
 
-  double learning_rate() const;
+  double learning_rate() const;  // with a scheduler, that of the last update
+  // RuntimeError: there is a scheduler.
   void set_learning_rate(double rate);
 
   // The learning rate and what the optimizer remembers of each parameter, as named arrays of a parameter file:
