@@ -80,7 +80,7 @@ TEST(RecurrentLayers, HaveOtherLayoutsAndDirections) {
 }
 
 // A network of one's own with a recurrent part.
-class Reader : public gluon::Block {
+class SequenceClassifier : public gluon::Block {
  public:
   NDArray forward(const NDArray& x) override { return head_(lstm_(x)); }
 
@@ -90,7 +90,7 @@ class Reader : public gluon::Block {
 };
 
 TEST(RecurrentLayers, CompileAndGoToFiles) {
-  Reader network;
+  SequenceClassifier network;
   network.initialize(init::Normal{0.5});
   const NDArray x = varied({3, 6, 5}, DType::kFloat32, 11);
   const NDArray expected = network(x);
@@ -107,7 +107,7 @@ TEST(RecurrentLayers, CompileAndGoToFiles) {
 
 TEST(RecurrentLayers, Learn) {
   random::seed(2);
-  Reader network;
+  SequenceClassifier network;
   network.initialize(init::Xavier());
   network.hybridize();
   gluon::Trainer trainer(network.collect_params(), "adam", {{"learning_rate", 0.02}});
