@@ -14,6 +14,11 @@
 
 namespace headrace {
 
+// Shapes in the order of list_arguments(), of the outputs, and in that of list_auxiliary_states().
+struct InferredShapes {
+  std::vector<Shape> arguments, outputs, auxiliary_states;
+};
+
 class Symbol {
  public:
   using Texts = std::map<std::string, std::string>;
@@ -44,6 +49,9 @@ class Symbol {
   std::vector<std::string> list_auxiliary_states() const;
   std::vector<std::string> list_inputs() const;  // both, in the order in which the graph reads them
   std::vector<std::string> list_outputs() const;
+  // The shapes of all, from those of some inputs by name; none: they do not follow. MXNetError: an operator refuses
+  // them. ValueError: there is no such input.
+  std::optional<InferredShapes> infer_shape(const std::map<std::string, Shape>& known) const;
   // The outputs of all nodes; the inputs of this symbol's nodes.
   Symbol internals() const;
   Symbol children() const;

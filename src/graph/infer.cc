@@ -1,5 +1,7 @@
 #include "graph/infer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
@@ -133,6 +135,25 @@ InferredTypes infer_types(const Symbol& symbol, const KnownTypes& known) {
   Inference inference(symbol, known);
   inference.run();
   return inference.result();
+}
+
+std::optional<InferredShapes> Symbol::infer_shape(const std::map<std::string, Shape>& known) const {
+  const std::vector<std::string> inputs = list_inputs(), auxiliary = list_auxiliary_states();
+  for (const auto& [name, shape] : known)
+    check(std::ranges::count(inputs, name) > 0, ErrorKind::kValue,
+          "infer_shape: the graph has no input '{}'; it has {}", name, fmt::join(inputs, ", "));
+  const InferredTypes types = infer_types(*this, {.shapes = known});
+  const auto is_known = [](const InferredTypes::Type& type) {
+    return type.shape && std::ranges::count(*type.shape, -1) == 0;
+  };
+  if (!std::ranges::all_of(types.inputs, is_known) || !std::ranges::all_of(types.outputs, is_known)) return {};
+  InferredShapes found;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_auxiliary = std::ranges::count(auxiliary, inputs[i]) > 0;
+    (is_auxiliary ? found.auxiliary_states : found.arguments).push_back(*types.inputs[i].shape);
+  }
+  for (const InferredTypes::Type& type : types.outputs) found.outputs.push_back(*type.shape);
+  return found;
 }
 
 DeclaredShapes close_shapes(std::span<const NDArray> heads, const std::unordered_map<const Node*, NDArray>& variables) {

@@ -83,6 +83,20 @@ TEST(Infer, ShapesFlowToParameters) {
   EXPECT_EQ(types.outputs[0].dtype, std::nullopt);  // nobody said it
 }
 
+TEST(Infer, ShapesOfAllFollowOrNone) {
+  const std::optional<InferredShapes> shapes = mlp().infer_shape({{"data", {2, 3}}});
+  ASSERT_TRUE(shapes);
+  EXPECT_EQ(shapes->arguments, (std::vector<Shape>{{2, 3}, {4, 3}, {4}, {4}, {4}}));
+  EXPECT_EQ(shapes->outputs, (std::vector<Shape>{{2, 4}}));
+  EXPECT_EQ(shapes->auxiliary_states, (std::vector<Shape>{{4}, {4}}));
+  EXPECT_FALSE(mlp().infer_shape({}));
+  EXPECT_EQ(kind_of([] { (void)mlp().infer_shape({{"dota", {2, 3}}}); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] {
+              (void)mlp().infer_shape({{"data", {2, 3}}, {mlp().list_arguments()[1], {5, 5}}});
+            }),
+            ErrorKind::kRuntime);
+}
+
 TEST(Infer, WhatCannotBeKnownStaysUnknown) {
   const InferredTypes nothing = infer_types(mlp(), {});
   EXPECT_FALSE(nothing.inputs[0].is_known());
