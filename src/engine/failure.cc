@@ -56,7 +56,10 @@ FailurePtr FailureLog::take_first() noexcept {
     FailurePtr& newest = failures_.back();
     const auto is_known = [&](const FailurePtr& known) { return newest->says_what(*known); };
     const bool was_raised = newest->raised.load(std::memory_order_relaxed) || std::ranges::any_of(raised, is_known);
-    was_raised ? raised.push_back(std::move(newest)) : others.push_front(std::move(newest));
+    if (was_raised)
+      raised.push_back(std::move(newest));
+    else
+      others.push_front(std::move(newest));
   }
   failures_ = std::move(others);
   if (!failures_.empty()) {
