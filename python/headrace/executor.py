@@ -2,6 +2,7 @@
 
 import os
 import warnings
+import weakref
 
 from . import _arrays as arrays
 from . import _core
@@ -107,6 +108,7 @@ class Executor:
         self._op = _core.CachedOp(symbol._handle)
         self._np = isinstance(self.arg_arrays[0], _np_class) if self.arg_arrays else symbol._is_np
         self._outputs = None
+        self._early = ()  # weak references to the outputs that were asked for before the first forward
         self._recorded = None  # the outputs on the tape
         self._is_train = None  # whether the last forward trained; None: there was none
         self._needed = {}  # by mode, for each output whether its gradient matters
@@ -142,6 +144,9 @@ class Executor:
                 outputs = self._op(self._inputs, self._np)
         self._recorded = outputs if records else None
         self._outputs = [output.detach() for output in outputs] if records else outputs
+        for early, output in zip(self._early, self._outputs):
+            if (held := early()) is not None:
+                held[:] = output
         return self._outputs
 
     def _has_gradients(self):
@@ -224,9 +229,12 @@ class Executor:
 
     @property
     def outputs(self):
-        """The outputs of the last forward; before the first, zeros. Each forward makes new arrays."""
+        """The outputs of the last forward, each of which makes new arrays. Those from before the first are
+        zeros, and every forward writes its results there, too.
+        """
         if self._outputs is None:
             self._outputs = self._blank_outputs()
+            self._early = [weakref.ref(output) for output in self._outputs]
         return self._outputs
 
     def _results(self):
@@ -296,7 +304,10 @@ class Executor:
         """What runs, step by step: forward, backward where gradients are asked for, and memory for both."""
         computes_gradients = any(request != "null" for request in self._requests)
         with _core.record(True) if computes_gradients else _core.predict_mode():
-            return self._op.explain(self._inputs)
+            text = self._op.explain(self._inputs)
+        return (
+            f"{text}Total 0 TempSpace resource requested\n"  # MXNet's last line, behind which programs count
+        )
 
 
 def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, *, stype_dict=None, group2ctx=None):

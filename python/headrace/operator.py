@@ -90,6 +90,8 @@ def _describe(field):
     if field["required"]:
         return f"{kind}, required"
     default = field["default"]
+    if default is None:
+        return f"{kind}, optional, default=None"
     if field["kind"] == "bool":
         return f"{kind}, optional, default={int(default)}"
     return f"{kind}, optional, default={repr(default) if isinstance(default, tuple) else repr(str(default))}"

@@ -45,3 +45,11 @@ def test_fourier_transforms_are_those_of_numpy():
     back = np.fft.irfft(numpy.fft.rfft(x).astype("complex64"))
     numpy.testing.assert_allclose(back, x, rtol=1e-4, atol=1e-5)
     assert type(np.fft.fftfreq(8)).__name__ == "ndarray"
+
+
+def test_names_of_python_2():
+    x = nd.array([4, 8])
+    same = x.__idiv__(2)
+    assert same is x and x.asnumpy().tolist() == [2, 4]
+    assert x.__div__(2).asnumpy().tolist() == [1, 2] and x.__rdiv__(8).asnumpy().tolist() == [4, 2]
+    assert nd.array([1]).__nonzero__() is True

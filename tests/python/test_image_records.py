@@ -201,6 +201,26 @@ def test_options(tmp_path, option, told):
         io.ImageRecordIter(**write(tmp_path) | option)
 
 
+def test_options_are_texts_too(tmp_path):
+    arguments = write(tmp_path)
+    texts = {"data_shape": "(3, 6, 8)", "batch_size": "3", "seed": "5", "shuffle": "true", "round_batch": "0"}
+    texts |= {"num_parts": "2", "part_index": "1", "label_width": "1", "mean_r": "100.4"}
+    values = {
+        "seed": 5,
+        "shuffle": True,
+        "round_batch": False,
+        "num_parts": 2,
+        "part_index": 1,
+        "mean_r": 100.4,
+    }
+    for (data, labels, pad), other in zip(
+        passes(io.ImageRecordIter(**arguments | texts)), passes(io.ImageRecordIter(**arguments | values))
+    ):
+        assert (data == other[0]).all() and (labels, pad) == other[1:]
+    with pytest.raises(MXNetError, match="seed: expected a number, a shape or a truth, got the text 'five'"):
+        io.ImageRecordIter(**arguments, seed="five")
+
+
 def square(folder, **options):
     """The result of the one image of a file, 8 x 8 pixels of the first of PIXELS, and these."""
     pixels = PIXELS[0][[0, 1, 2, 3, 4, 5, 0, 1]]

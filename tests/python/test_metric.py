@@ -341,3 +341,23 @@ def test_mcc_rounds_once():
     made = metric.create("mcc")
     made.update([nd.array([1, 0, 0])], [nd.array([[0.3, 0.7], [0.6, 0.4], [0.2, 0.8]])])
     assert made.get()[1] == 0.5
+
+
+def test_a_composite_takes_metrics_with_what_they_have_counted():
+    counted = metric.Accuracy()
+    counted.update([nd.array([0, 1])], [nd.array([[1, 0], [0, 1]])])
+    both = metric.create([counted, "mse"])
+    names, values = both.get()
+    assert names == ["accuracy", "mse"] and values[0] == 1 and math.isnan(values[1])
+    both.reset()
+    assert math.isnan(counted.get()[1])
+
+
+def test_a_composite_opens_values_that_are_arrays():
+    class Several(metric.EvalMetric):
+        def get(self):
+            return ["first", "second"], numpy.array([1.0, 2.0])
+
+    both = metric.CompositeEvalMetric([Several("several"), "mse"])
+    names, values = both.get()
+    assert names == ["first", "second", "mse"] and values[:2] == [1, 2]

@@ -584,3 +584,10 @@ def test_lists_are_updated_one_by_one(name):
             made.update_multi_precision(*each)
 
     assert updated(lambda made, *lists: made.update_multi_precision(*lists)) == updated(one_by_one)
+
+
+@pytest.mark.parametrize("name", ["sgd", "nag"])
+def test_a_state_without_momentum_is_passed_over(name):
+    weight, state = nd.ones((2,)), nd.zeros((2,))
+    optimizer.create(name, learning_rate=0.5).update(0, weight, nd.ones((2,)), state)
+    assert weight.asnumpy().tolist() == [0.5, 0.5] and state.asnumpy().tolist() == [0, 0]

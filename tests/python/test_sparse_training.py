@@ -497,6 +497,10 @@ class TestIterators:
         batches.reset()
         assert batches.next().label[0].asnumpy().tolist() == [-3, 4, 1]
 
+    def test_libsvm_takes_texts(self, files):
+        batches = mx.io.LibSVMIter(data_libsvm=files["data"], data_shape="(3,)", batch_size="3")
+        assert next(batches).data[0].shape == (3, 3)
+
     def test_labels_of_libsvm_may_be_rows(self, files):
         batches = mx.io.LibSVMIter(files["data"], (3,), files["label"], (3,), batch_size=2)
         label = batches.next().label[0]

@@ -1,5 +1,6 @@
 """Trainer: applies an optimizer to a set of parameters, on one device or on several."""
 
+import contextlib
 import itertools
 
 from .. import _core, distributed
@@ -80,8 +81,8 @@ class Trainer:
         self._params = list(params)
         for param in params:
             param._set_trainer(self)
-        self._has_sparse_weights = any(param.stype != "default" for param in params)
-        self._has_sparse_grads = any(param.grad_stype != "default" for param in params)
+        self._contains_sparse_weight = any(param.stype != "default" for param in params)
+        self._contains_sparse_grad = any(param.grad_stype != "default" for param in params)
         self._param2idx = {param.name: index for index, param in enumerate(self._params)}
         # Backward completes the gradients of the last layers first.
         index_of = {id(param): index for index, param in enumerate(self._params)}
@@ -106,6 +107,7 @@ class Trainer:
         self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
         self._store = self._exchange = self._update_on_kvstore = None
         self._repeated = None  # what does the last step again
+        self._chosen = None  # see _choosing
         self._stored = {}  # what the store holds: index of the parameter to its version
         self._has_store = False  # or has found that none is needed
         self._distributed = False
@@ -158,7 +160,7 @@ class Trainer:
         self._rescale(batch_size)
         self._prepare()
         fresh = self._fresh(ignore_stale_grad)
-        self._step(fresh)
+        self._step(fresh, ignore_stale_grad)
         self._repeated = self._repeated_step(batch_size) if fresh is None else None
 
     def _repeated_step(self, batch_size):
@@ -190,17 +192,30 @@ class Trainer:
             self._latest_version,
         )
 
-    def _step(self, fresh):
+    def _step(self, fresh, ignore_stale_grad):
         """A step, once `_fresh` has found what it is to update."""
         if fresh is not None and not any(map(any, fresh)):
             return
         if self._update_on_kvstore and self._overflowed():  # before the store has seen it
             return
-        self._allreduce_grads(fresh)
-        if self._distributed:
-            scale = float(self._optimizer.rescale_grad)
-            self._store._agree_in(f"Trainer.step(batch_size) with gradients times {scale:.9g}")
-        self._update(fresh)
+        with self._choosing(fresh):
+            self._allreduce_grads()
+            if self._distributed:
+                scale = float(self._optimizer.rescale_grad)
+                self._store._agree_in(f"Trainer.step(batch_size) with gradients times {scale:.9g}")
+            self._update(ignore_stale_grad)
+
+    @contextlib.contextmanager
+    def _choosing(self, fresh, written_by_hand=False):
+        """Within it, what `_allreduce_grads` and `_update` work on, which have MXNet's arguments as programs
+        override them. `fresh` is what `_fresh` has found. Gradients that backward has not written count as
+        zeros, unless the program has written them by other means.
+        """
+        self._chosen = (fresh, written_by_hand)
+        try:
+            yield
+        finally:
+            self._chosen = None
 
     def join(self, batch_size, ignore_stale_grad=False):
         """For a worker that has no more data while others go on: takes part in their steps with gradients of
@@ -241,7 +256,7 @@ class Trainer:
             _core.make_stale(weights)
             for grad in grads:  # of which some may have overflowed
                 grad[:] = 0
-        self._step(self._fresh(True) if ignore_stale_grad else None)
+        self._step(self._fresh(True) if ignore_stale_grad else None, ignore_stale_grad)
 
     def allreduce_grads(self):
         """Sums the gradients over the contexts: the first half of `step`.
@@ -251,14 +266,16 @@ class Trainer:
         self._prepare()
         self._check_updates_here("allreduce_grads()")
         by_hand = not any(weight._fresh_grad for _, _, weights in self._lists for weight in weights)
-        self._allreduce_grads(self._fresh(True), by_hand)
+        with self._choosing(self._fresh(True), by_hand):
+            self._allreduce_grads()
 
     def update(self, batch_size, ignore_stale_grad=False):
         """The second half of `step`, after `allreduce_grads`; errors of both."""
         self._rescale(batch_size)
         self._prepare()
         self._check_updates_here("update()")
-        self._update(self._fresh(ignore_stale_grad))
+        with self._choosing(self._fresh(ignore_stale_grad)):
+            self._update(ignore_stale_grad)
 
     def _check_updates_here(self, call):
         assert not self._update_on_kvstore, (
@@ -267,7 +284,9 @@ class Trainer:
         )
 
     def _rescale(self, batch_size):
-        scale = self._scale / batch_size
+        self._check_and_rescale_grad(self._scale / batch_size)
+
+    def _check_and_rescale_grad(self, scale):
         if self._update_on_kvstore and self._optimizer.rescale_grad != scale and self._has_remote_optimizer():
             raise UserWarning(
                 "Possible change in the `batch_size` from previous `step` detected. Optimizer gradient "
@@ -309,10 +328,10 @@ class Trainer:
             "with ignore_stale_grad=True."
         )
 
-    def _allreduce_grads(self, wanted, written_by_hand=False):
-        """`wanted` is what `_fresh` has found. Gradients that backward has not written count as zeros, unless
-        the program has written them by other means.
-        """
+    def _allreduce_grads(self):
+        if self._chosen is None:  # a program calls it
+            self._prepare()
+        wanted, written_by_hand = self._chosen or (self._fresh(True), False)
         if self._store is None:
             return
         fresh = list(zip(*([weight._fresh_grad for weight in weights] for _, _, weights in self._lists)))
@@ -327,7 +346,10 @@ class Trainer:
         exchange = self._exchange if len(chosen) == len(fresh) else self._exchange_of(chosen)
         exchange.run()
 
-    def _update(self, fresh):
+    def _update(self, ignore_stale_grad=False):
+        if self._chosen is None:
+            self._prepare()
+        fresh, _ = self._chosen or (self._fresh(ignore_stale_grad), False)
         if not self._update_on_kvstore:
             if self._amp_loss_scaler is not None and self._overflowed():
                 return
@@ -455,7 +477,7 @@ class Trainer:
     def _create_store(self):
         self._has_store = True
         wanted = self._kvstore_params["update_on_kvstore"]
-        if self._has_sparse_weights:
+        if self._contains_sparse_weight:
             if wanted is False:
                 raise ValueError("Cannot set update_on_kvstore=False when sparse weights are present.")
             store = create_sparse_store(self._kvstore_params["kvstore"])
@@ -471,9 +493,9 @@ class Trainer:
             self._update_on_kvstore = None
             return
         self._distributed = is_capable(store, KVStoreBase.DISTRIBUTED)
-        if self._has_sparse_weights:
+        if self._contains_sparse_weight:
             updates = True
-        elif self._has_sparse_grads:
+        elif self._contains_sparse_grad:
             updates = self._updates_sparse_grads(store, wanted)
         self._update_on_kvstore = updates
         if self._compression_params:

@@ -10,7 +10,7 @@ from .. import _arrays as arrays
 from ..base import MXNetError
 from ..ndarray import load, save
 from ._records import RecordFile, part_of
-from .base import DataDesc
+from .base import DataDesc, from_text
 from .files import MXDataIter
 
 # Options of all iterators over records of images.
@@ -80,6 +80,9 @@ class RecordBatches(MXDataIter):
                 stacklevel=3,
             )
         options = self._known | {key: value for key, value in kwargs.items() if key in self._known}
+        for key, value in self._known.items():
+            if key not in ("dtype", "rotate_list") and not isinstance(value, str):
+                (options[key],) = from_text(f"{name}: {key}", options[key])
         for key in ("data_shape", "batch_size", "path_imgrec"):
             if not options[key]:
                 raise MXNetError(f"{name}: {key} is missing; must specify {key}")

@@ -1,5 +1,6 @@
 """What every data iterator shares: descriptions, batches, the protocol."""
 
+import ast
 import collections
 
 import numpy
@@ -7,6 +8,23 @@ import numpy
 from ..base import MXNetError
 
 __all__ = ["DataBatch", "DataDesc", "DataIter"]
+
+
+def from_text(name, *values):
+    """Values of options, of which programs may give each as a text, as in MXNet: '2', '(3, 8, 8)', 'True'.
+
+    MXNetError: a text that is none of these.
+    """
+    return [_parsed(name, value) if isinstance(value, str) else value for value in values]
+
+
+def _parsed(name, text):
+    if text.strip().lower() in ("true", "false"):
+        return text.strip().lower() == "true"
+    try:
+        return ast.literal_eval(text.strip())
+    except (SyntaxError, ValueError):
+        raise MXNetError(f"{name}: expected a number, a shape or a truth, got the text {text!r}") from None
 
 
 def check_part(part_index, num_parts):

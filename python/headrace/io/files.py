@@ -7,7 +7,7 @@ import numpy
 from .. import _arrays as arrays
 from .._file import open_file
 from ..base import MXNetError
-from .base import DataBatch, DataDesc, DataIter, check_part
+from .base import DataBatch, DataDesc, DataIter, check_part, from_text
 from .idx import read_idx
 
 __all__ = ["CSVIter", "MNISTIter", "MXDataIter"]
@@ -159,6 +159,9 @@ class CSVIter(RoundIter):
 
     def __init__(self, data_csv, data_shape, label_csv=None, label_shape=(1,), batch_size=1, round_batch=True,
                  dtype=None, **kwargs):  # fmt: skip
+        data_shape, label_shape, batch_size, round_batch = from_text(
+            "CSVIter", data_shape, label_shape, batch_size, round_batch
+        )
         data_shape, label_shape = (
             (shape,) if isinstance(shape, int) else tuple(shape) for shape in (data_shape, label_shape)
         )
@@ -203,6 +206,9 @@ class MNISTIter(RowsIter):
     def __init__(self, image="./train-images-idx3-ubyte", label="./train-labels-idx1-ubyte", batch_size=128,
                  shuffle=True, flat=False, seed=0, silent=False, num_parts=1, part_index=0, dtype=None,
                  **kwargs):  # fmt: skip
+        batch_size, shuffle, flat, seed, num_parts, part_index = from_text(
+            "MNISTIter", batch_size, shuffle, flat, seed, num_parts, part_index
+        )
         try:
             images, labels = read_idx(image, axes=3), read_idx(label, axes=1)
         except (OSError, ValueError) as error:

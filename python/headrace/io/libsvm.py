@@ -8,7 +8,7 @@ from .. import _core
 from .._file import open_file
 from ..base import MXNetError
 from ..ndarray import array
-from .base import check_part
+from .base import check_part, from_text
 from .files import RoundIter
 
 __all__ = ["LibSVMIter"]
@@ -122,6 +122,9 @@ class LibSVMIter(RoundIter):
     def __init__(self, data_libsvm, data_shape, label_libsvm=None, label_shape=(1,), batch_size=1,
                  num_parts=1, part_index=0, round_batch=True, dtype=None, data_name="data",
                  label_name="softmax_label", **kwargs):  # fmt: skip
+        data_shape, label_shape, batch_size, num_parts, part_index, round_batch = from_text(
+            "LibSVMIter", data_shape, label_shape, batch_size, num_parts, part_index, round_batch
+        )
         width = _width("data_shape", data_shape)
         label_width = _width("label_shape", label_shape)
         has_label_file = label_libsvm not in (None, "NULL")

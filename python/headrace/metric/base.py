@@ -33,6 +33,11 @@ def as_list(arrays):
     return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
 
 
+def as_sequence(value):
+    """As `as_list`, where an array of at least one dimension stands for its elements."""
+    return list(value) if isinstance(value, numpy.ndarray) and value.ndim else as_list(value)
+
+
 def host(array):
     return array.asnumpy() if isinstance(array, NDArray) else numpy.asarray(array)
 

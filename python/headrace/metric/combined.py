@@ -1,6 +1,16 @@
 """Several metrics as one, metrics of functions, and metrics out of descriptions."""
 
-from .base import EvalMetric, alias, as_list, check_label_shapes, create_registered, host, plain, register
+from .base import (
+    EvalMetric,
+    alias,
+    as_list,
+    as_sequence,
+    check_label_shapes,
+    create_registered,
+    host,
+    plain,
+    register,
+)
 
 
 @register
@@ -17,8 +27,9 @@ class CompositeEvalMetric(EvalMetric):
     """
 
     def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
-        self.metrics = [create(metric) for metric in metrics or []]
+        self.metrics = []
         super().__init__(name, output_names=output_names, label_names=label_names)
+        self.metrics = [create(metric) for metric in metrics or []]  # with what they have counted
 
     def add(self, metric):
         """Adds a metric, or what `create` makes one of."""
@@ -65,7 +76,7 @@ class CompositeEvalMetric(EvalMetric):
         names, values = [], []
         for name, value in results:
             names.extend(as_list(name))
-            values.extend(map(plain, as_list(value)))
+            values.extend(map(plain, as_sequence(value)))
         return names, values
 
 

@@ -111,6 +111,8 @@ class ExecutorGroup:
         self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self.param_names, self.state_names = param_names, state_names
         self.contexts = contexts
+        self.grad_req = requests
+        self._total_exec_bytes = 0  # which programs show; memory is shared by all graphs
         self.groups = groups or [None] * len(contexts)
         self.data_shapes = data_shapes
         self.label_shapes = label_shapes

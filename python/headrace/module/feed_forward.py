@@ -8,6 +8,7 @@ import numpy
 from .. import metric
 from .._checkpoint import load_checkpoint, save_checkpoint
 from ..callback import LogValidationMetricsCallback
+from ..context import cpu
 from ..io import DataIter, NDArrayIter
 from .base_module import DEFAULT_INITIALIZER
 from .module import Module
@@ -103,7 +104,7 @@ class FeedForward:
             stacklevel=2,
         )
         self.symbol = symbol
-        self.ctx = ctx
+        self.ctx = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx or cpu()]
         self.num_epoch = num_epoch
         self.epoch_size = epoch_size
         self.optimizer = optimizer
@@ -159,12 +160,14 @@ class FeedForward:
         )
 
     def _predictor(self, batches):
-        """A module for the batches of an iterator, without labels if the symbol takes none."""
+        """A module for the batches of an iterator, without labels if the symbol takes none. Arguments that
+        are not among the parameters, labels of any name, are zeros.
+        """
         module = self._module(batches)
         known = set(module.label_names)
         labels = [one for one in batches.provide_label or () if one[0] in known]
         module.bind(batches.provide_data, labels, for_training=False)
-        module.set_params(self.arg_params, self.aux_params or {})
+        module.set_params(self.arg_params, self.aux_params or {}, allow_missing=True)
         return module
 
     def fit(self, X, y=None, eval_data=None, eval_metric="acc", epoch_end_callback=None,  # noqa: N803

@@ -1,7 +1,7 @@
 """`import horovod.mxnet as hvd` in programs written for MXNet: Horovod's calls on `headrace.distributed`.
 
 Processes are started by mpirun, or by `python -m headrace.launch --mpi`. What belongs to Horovod's own engine
-(compression, process sets, its timeline) is not here.
+(process sets, its timeline) is not here.
 """
 
 from .. import distributed
@@ -12,8 +12,13 @@ from ..gluon import Trainer
 from ..gluon.parameter import Parameter, ParameterDict
 
 __all__ = [
+    "Average",
+    "Compression",
     "DistributedOptimizer",
     "DistributedTrainer",
+    "Max",
+    "Min",
+    "Sum",
     "allgather",
     "allgather_object",
     "allreduce",
@@ -25,6 +30,8 @@ __all__ = [
     "cross_rank",
     "cross_size",
     "gloo_built",
+    "grouped_allreduce",
+    "grouped_allreduce_",
     "init",
     "is_initialized",
     "local_rank",
@@ -37,6 +44,8 @@ __all__ = [
     "shutdown",
     "size",
 ]
+
+Average, Sum, Min, Max = "mean", "sum", "min", "max"  # what `op` of allreduce may be
 
 is_initialized = distributed.is_initialized
 shutdown = distributed.shutdown
@@ -79,20 +88,92 @@ def nccl_built(verbose=False):
     return False
 
 
-def allreduce(tensor, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
-    """The mean of `tensor` over all ranks, or their sum. `prescale_factor` multiplies what goes out,
-    `postscale_factor` what comes. `priority` counts for nothing: what is ready first goes first.
+class _NoCompression:
+    """Gradients are sent as they are."""
+
+    @staticmethod
+    def compress(tensor):
+        """(what is sent, what `decompress` needs to know)."""
+        return tensor, None
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        return tensor
+
+
+class _HalfPrecision:
+    """Floats are sent as float16."""
+
+    @staticmethod
+    def compress(tensor):
+        """(what is sent, the dtype that it had)."""
+        is_float = tensor._dtype_name.startswith(("float", "bfloat"))
+        return (tensor.astype("float16") if is_float else tensor), tensor._dtype_name
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        return tensor.astype(ctx, copy=False)
+
+
+class Compression:
+    """What trainers may do with gradients that are sent: `none`, or `fp16`."""
+
+    none = _NoCompression
+    fp16 = _HalfPrecision
+
+
+def _operation(average, op):
+    """The reduction that either of the two names. ValueError: both do, or it is none."""
+    if average is not None and op is not None:
+        raise ArrayValueError("allreduce: the op parameter supersedes average; give one of them")
+    if op is None:
+        return Average if average or average is None else Sum
+    if op not in (Average, Sum, Min, Max):
+        raise ArrayValueError(f"allreduce: op must be Average, Sum, Min or Max, got {op!r}")
+    return op
+
+
+def allreduce(
+    tensor, average=None, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0, op=None
+):
+    """The mean of `tensor` over all ranks, or what `op` says: Average, Sum, Min or Max. `prescale_factor`
+    multiplies what goes out, `postscale_factor` what comes. `priority` counts for nothing: what is ready
+    first goes first.
     """
+    op = _operation(average, op)
     given = tensor if prescale_factor == 1.0 else tensor * prescale_factor
-    result = distributed.all_reduce(given, name=name or "")
-    factor = postscale_factor / size() if average else postscale_factor
+    result = distributed.all_reduce(given, "sum" if op == Average else op, name=name or "")
+    factor = postscale_factor / size() if op == Average else postscale_factor
     return result if factor == 1.0 else result * factor
 
 
-def allreduce_(tensor, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
+def allreduce_(
+    tensor, average=None, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0, op=None
+):
     """`allreduce`, written into `tensor`, which is returned."""
-    tensor[:] = allreduce(tensor, average, name, priority, prescale_factor, postscale_factor)
+    tensor[:] = allreduce(tensor, average, name, priority, prescale_factor, postscale_factor, op)
     return tensor
+
+
+def grouped_allreduce(
+    tensors, average=None, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0, op=None
+):
+    """`allreduce` of each of several arrays."""
+    names = [name and f"{name}.{place}" for place in range(len(tensors))]
+    return [
+        allreduce(tensor, average, one, priority, prescale_factor, postscale_factor, op)
+        for tensor, one in zip(tensors, names)
+    ]
+
+
+def grouped_allreduce_(
+    tensors, average=None, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0, op=None
+):
+    """`grouped_allreduce`, written into the arrays, which are returned."""
+    reduced = grouped_allreduce(tensors, average, name, priority, prescale_factor, postscale_factor, op)
+    for tensor, result in zip(tensors, reduced):
+        tensor[:] = result
+    return tensors
 
 
 def allgather(tensor, name=None, priority=0):
@@ -158,10 +239,10 @@ class DistributedOptimizer(_optimizer.Optimizer):
     """`optimizer` with gradients that are the means over all ranks.
 
     `gradient_predivide_factor` f: gradients are divided by f before they are summed, and by size / f after
-    it.
+    it. `num_groups` counts for nothing: small arrays are sent together.
     """
 
-    def __init__(self, optimizer, gradient_predivide_factor=1.0):
+    def __init__(self, optimizer, gradient_predivide_factor=1.0, num_groups=0):
         if not isinstance(optimizer, _optimizer.Optimizer):
             raise ArrayTypeError(
                 f"DistributedOptimizer: expected an Optimizer, got {type(optimizer).__name__}"
@@ -202,36 +283,40 @@ class DistributedOptimizer(_optimizer.Optimizer):
             return
         pairs = zip(index, grad) if isinstance(index, (list, tuple)) else [(index, grad)]
         for one, array in pairs:
-            allreduce_(array, average=False, name=f"gradient {one}", prescale_factor=self._prescale)
+            allreduce_(array, name=f"gradient {one}", prescale_factor=self._prescale, op=Sum)
 
 
 class DistributedTrainer(Trainer):
     """A Trainer whose steps take the means of the gradients over all ranks; there is no store.
 
-    `gradient_predivide_factor` as of DistributedOptimizer; `prefix` tells the gradients of several trainers
-    apart.
+    `compression` is one of Compression; `gradient_predivide_factor` and `num_groups` as of
+    DistributedOptimizer; `prefix` tells the gradients of several trainers apart.
     """
 
-    def __init__(self, params, optimizer, optimizer_params=None, gradient_predivide_factor=1.0, prefix=None):
+    def __init__(self, params, optimizer, optimizer_params=None, compression=Compression.none,
+                 gradient_predivide_factor=1.0, prefix=None, num_groups=0):  # fmt: skip
         if isinstance(optimizer, DistributedOptimizer):
             optimizer = optimizer._optimizer
             optimizer.rescale_grad *= size()
         super().__init__(params, optimizer, optimizer_params, kvstore=None)
         self._scale *= gradient_predivide_factor / size()
         self._prescale = 1.0 / gradient_predivide_factor
+        self._compression = compression
         self._prefix = prefix or ""
 
     def _join(self, take_part):
         distributed.join(take_part)
 
-    def _allreduce_grads(self, wanted, written_by_hand=False):
+    def _allreduce_grads(self):
         if size() == 1:
             return
         indices = self._lists[0][0]
         for place, index in enumerate(indices):
             grads = [lists[1][place] for lists in self._lists]
             name = f"{self._prefix}gradient {index}"
-            total = allreduce(_sum(grads), average=False, name=name, prescale_factor=self._prescale)
+            sent, before = self._compression.compress(_sum(grads))
+            total = allreduce(sent, name=name, prescale_factor=self._prescale, op=Sum)
+            total = self._compression.decompress(total, before)
             for grad in grads:
                 grad[:] = total.as_in_context(grad.ctx)
 

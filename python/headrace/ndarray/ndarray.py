@@ -301,6 +301,21 @@ class NDArray(_core.Array):
         self.wait_to_write()
         return _core.to_dlpack(self)
 
+    # --- Python 2's names, which programs call ---
+
+    def __div__(self, other):
+        return self / other
+
+    def __rdiv__(self, other):
+        return other / self
+
+    def __idiv__(self, other):
+        self /= other
+        return self
+
+    def __nonzero__(self):
+        return bool(self)
+
     # --- copying and pickling ---
 
     def __copy__(self):

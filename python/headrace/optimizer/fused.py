@@ -130,6 +130,9 @@ class _MomentumOptimizer(FusedOptimizer):
         super().__init__(**kwargs)
         self.momentum = momentum
 
+    def _arrays(self, state):
+        return super()._arrays(state) if self.momentum != 0.0 else ()
+
     def create_state(self, index, weight):
         if self.momentum == 0.0:
             return None

@@ -180,6 +180,8 @@ class Arithmetic:
     def __rtruediv__(self, other):
         return _divide(self, other, True)
 
+    __div__, __rdiv__ = __truediv__, __rtruediv__  # Python 2's names, which programs call
+
     def __mod__(self, other):
         return _mod(self, other)
 

@@ -171,11 +171,11 @@ class Symbol(Arithmetic, WithoutValues):
         """The nodes in the order in which they run, with their inputs and attributes, as text."""
         return describe(self._json())
 
-    def __copy__(self):
-        return type(self)(self._handle)
+    def __copy__(self):  # nodes have attributes, which programs set in one of the two
+        return type(self)(_core.SymbolHandle.from_json(self._json()))
 
     def __deepcopy__(self, memo):
-        return type(self)(_core.SymbolHandle.from_json(self._json()))
+        return self.__copy__()
 
     def __reduce__(self):
         return _restore, (type(self), self._json())

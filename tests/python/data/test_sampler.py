@@ -121,3 +121,8 @@ def test_sampler_is_abstract():
         iter(Sampler())
     with pytest.raises(NotImplementedError):
         len(Sampler())
+
+
+def test_a_batch_size_may_be_a_float():
+    sampler = BatchSampler(SequentialSampler(5), 2.0, "keep")
+    assert list(sampler) == [[0, 1], [2, 3], [4]] and len(sampler) == 3

@@ -280,3 +280,50 @@ def test_np_mode(np_mode):
     loss.backward()
     trainer.step(1)
     assert net.weight.data().tolist() == [[0, -1]] and net.bias.data().tolist() == [-1]
+
+
+class Counting(Trainer):
+    """A trainer of a program that overrides what MXNet's calls in a step."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.calls = []
+
+    def _allreduce_grads(self):
+        self.calls.append("allreduce")
+        super()._allreduce_grads()
+
+    def _update(self, ignore_stale_grad=False):
+        self.calls.append(("update", ignore_stale_grad))
+        super()._update(ignore_stale_grad)
+
+    def _check_and_rescale_grad(self, scale):
+        self.calls.append(scale)
+        super()._check_and_rescale_grad(scale)
+
+
+def test_a_subclass_overrides_the_parts_of_a_step():
+    net = nn.Dense(1, in_units=2, use_bias=False)
+    net.initialize(init.One())
+    trainer = Counting(net.collect_params(), "sgd", {"learning_rate": 1})
+
+    def backward():
+        with autograd.record():
+            loss = net(nd.array([[1, 2]])).sum()
+        loss.backward()
+
+    backward()
+    trainer.step(2, ignore_stale_grad=True)
+    assert trainer.calls == [0.5, "allreduce", ("update", True)]
+    assert net.weight.data().asnumpy().tolist() == [[0.5, 0]]
+    backward()
+    trainer.allreduce_grads()
+    trainer.update(1)
+    assert trainer.calls[3:] == ["allreduce", 1, ("update", False)]
+    assert net.weight.data().asnumpy().tolist() == [[-0.5, -2]]
+    backward()
+    trainer._allreduce_grads()  # as programs do that take the parts apart
+    trainer._update()
+    assert net.weight.data().asnumpy().tolist() == [[-1.5, -4]]
+    with pytest.raises(UserWarning, match="has not been updated"):
+        trainer._update()

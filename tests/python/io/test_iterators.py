@@ -146,6 +146,13 @@ def test_csv_iter(tables, tmp_path):
     assert batch.data[0].shape == (3, 3, 1) and batch.data[0].dtype == batch.label[0].dtype == numpy.int32
 
 
+def test_csv_iter_takes_texts(tables):
+    batches = mx.io.CSVIter(tables["data_csv"], "(3,)", batch_size="3", round_batch="False")
+    assert rows(batches) == [[([0, 1, 2], 0), ([3, 4, 5], 0), ([6, 4, 5], 2)]] * 3
+    with pytest.raises(mx.MXNetError, match="got the text 'three'"):
+        mx.io.CSVIter(tables["data_csv"], "(3,)", batch_size="three")
+
+
 def test_csv_iter_errors(tables, tmp_path):
     with pytest.raises(mx.MXNetError, match="nope.csv cannot be read"):
         mx.io.CSVIter(**{**tables, "data_csv": "nope.csv"})

@@ -116,3 +116,14 @@ def test_errors(symbol, samples):
 def test_is_deprecated(symbol):
     with pytest.warns(DeprecationWarning, match="use mxnet.mod.Module"):
         mx.model.FeedForward(symbol)
+
+
+def test_labels_of_any_name_are_not_needed_to_predict():
+    net = mx.sym.SoftmaxOutput(
+        mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), mx.sym.var("classes")
+    )
+    parameters = {"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.array([0, 1])}
+    model = mx.model.FeedForward(net, mx.cpu(), arg_params=parameters, aux_params={}, numpy_batch_size=4)
+    found = model.predict(numpy.ones((6, 3), "float32"))
+    assert model.ctx == [mx.cpu()]
+    numpy.testing.assert_allclose(found, numpy.tile([0.26894142, 0.7310586], (6, 1)), rtol=1e-5)

@@ -444,3 +444,20 @@ def test_arrays_that_do_not_go_together_are_refused_when_they_are_bound():
         total.bind(mx.cpu(), {"a": nd.ones(2), "b": nd.ones(3)})
     with pytest.raises(mx.MXNetError, match="one dtype"):
         total.bind(mx.cpu(), {"a": nd.ones(2), "b": nd.ones(2, dtype="float64")})
+
+
+def test_outputs_from_before_the_first_forward_follow_the_executor():
+    x = mx.nd.array([1, 2, 3])
+    executor = (sym.var("x") * 2).bind(mx.cpu(), {"x": x})
+    (early,) = executor.outputs
+    assert early.asnumpy().tolist() == [0, 0, 0]
+    (first,) = executor.forward()
+    assert early.asnumpy().tolist() == [2, 4, 6]
+    x[:] = 1
+    executor.forward()
+    assert early.asnumpy().tolist() == [2, 2, 2] and first.asnumpy().tolist() == [2, 4, 6]
+
+
+def test_debug_str_ends_as_programs_read_it():
+    text = (sym.var("x") * 2).bind(mx.cpu(), {"x": mx.nd.ones((2,))}).debug_str()
+    assert int(text.split("\n")[-3].split()[1]) == 0

@@ -398,3 +398,18 @@ def test_the_name_is_among_the_texts_of_a_node():
     x = sym.var("x")
     assert (x.attr("name"), sym.exp(x, name="e").attr("name")) == ("x", "e")
     assert sym.Group([x, sym.var("y")]).attr("name") is None
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_has_attributes_of_its_own(copied):
+    net = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    other = copied(net)
+    other.get_internals()["fc_output"]._set_attr(lr_mult="2")
+    assert other.attr("lr_mult") == "2" and net.attr("lr_mult") is None
+
+
+def test_division_by_the_name_of_python_2():
+    x = sym.var("x")
+    values = {"x": mx.nd.array([4, 8])}
+    assert x.__div__(2).eval(**values)[0].asnumpy().tolist() == [2, 4]
+    assert x.__rdiv__(8).eval(**values)[0].asnumpy().tolist() == [2, 1]

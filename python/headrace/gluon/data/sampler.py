@@ -148,7 +148,7 @@ class BatchSampler(Sampler):
         if batch_size < 1:
             raise ValueError(f"BatchSampler: batch_size must be at least 1, got {batch_size}")
         self._sampler = sampler
-        self._batch_size = batch_size
+        self._batch_size = int(batch_size)  # which programs give as 2.0, too
         self._last_batch = last_batch
         self._left_over = []
 

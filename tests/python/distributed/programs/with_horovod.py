@@ -11,6 +11,14 @@ assert hvd.allreduce(nd.array([rank, 2.0])).asnumpy().tolist() == [(size - 1) / 
 assert hvd.allreduce(nd.ones((2,)), average=False, name="ones").asnumpy().tolist() == [size] * 2
 array = nd.array([rank])
 assert hvd.allreduce_(array, average=False) is array and array.asscalar() == sum(range(size))
+assert hvd.allreduce(nd.array([rank]), op=hvd.Max).asscalar() == size - 1
+array = nd.array([rank])
+assert hvd.grouped_allreduce_([array, nd.ones((1,))], op=hvd.Sum)[0] is array
+assert array.asscalar() == sum(range(size))
+assert [one.asscalar() for one in hvd.grouped_allreduce([nd.array([rank]), nd.ones((1,))])] == [
+    (size - 1) / 2,
+    1,
+]
 assert hvd.allgather(nd.array([[rank]])).shape == (size, 1)
 array = nd.array([rank])
 assert hvd.broadcast(array, root_rank=1).asscalar() == 1 and array.asscalar() == rank
@@ -44,6 +52,9 @@ by_trainer = train(lambda params: hvd.DistributedTrainer(params, sgd()))
 by_optimizer = train(lambda params: gluon.Trainer(params, hvd.DistributedOptimizer(sgd()), kvstore=None))
 for one, other in zip(by_trainer, by_optimizer):
     assert abs(one - other).max() < 1e-6
+compressed = train(lambda params: hvd.DistributedTrainer(params, sgd(), compression=hvd.Compression.fp16))
+for one, other in zip(by_trainer, compressed):
+    assert abs(one - other).max() < 1e-2
 arguments = {"weight": nd.array([rank])}
 hvd.broadcast_parameters(arguments, root_rank=1)
 assert arguments["weight"].asscalar() == 1
