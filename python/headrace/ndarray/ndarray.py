@@ -301,20 +301,9 @@ class NDArray(_core.Array):
         self.wait_to_write()
         return _core.to_dlpack(self)
 
-    # --- Python 2's names, which programs call ---
-
-    def __div__(self, other):
-        return self / other
-
-    def __rdiv__(self, other):
-        return other / self
-
-    def __idiv__(self, other):
-        self /= other
-        return self
-
-    def __nonzero__(self):
-        return bool(self)
+    # Python 2's names, which programs call.
+    __div__, __rdiv__ = _core.Array.__truediv__, _core.Array.__rtruediv__
+    __idiv__, __nonzero__ = _core.Array.__itruediv__, _core.Array.__bool__
 
     # --- copying and pickling ---
 
