@@ -3,7 +3,7 @@ import pickle
 import numpy
 import pytest
 
-from headrace import nd, np
+from headrace import gluon, nd, np
 from headrace.gluon.data import ArrayDataset, Dataset, SequentialSampler, SimpleDataset
 
 TEN = SimpleDataset(list(range(10)))
@@ -126,3 +126,29 @@ def test_dataset_is_abstract():
 def test_transformed_dataset_pickles():
     copy = pickle.loads(pickle.dumps(SimpleDataset([(1, 2)]).transform_first(double)))
     assert copy[0] == (2, 2)
+
+
+class Made(gluon.data.dataset._DownloadedDataset):
+    """A dataset of a program, with its own `_get_data`."""
+
+    def _get_data(self):
+        self._data, self._label = nd.array([[1, 2], [3, 4], [5, 6]]), numpy.array([0, 1, 0])
+
+
+def test_a_program_says_where_its_data_come_from(tmp_path):
+    made = Made(str(tmp_path / "made"), None)
+    assert (tmp_path / "made").is_dir() and len(made) == 3
+    assert made[1][0].asnumpy().tolist() == [3, 4] and made[1][1] == 1
+    for data, label in gluon.data.DataLoader(Made(str(tmp_path), lambda x, y: (x + 1, y)), batch_size=3):
+        assert data.asnumpy().tolist() == [[2, 3], [4, 5], [6, 7]] and label.asnumpy().tolist() == [0, 1, 0]
+
+
+def test_a_subclass_of_mnist_has_data_of_its_own(tmp_path):
+    class Noise(gluon.data.vision.MNIST):
+        def _get_data(self):
+            count = 4 if self._train else 2
+            self._data = nd.zeros((count, 28, 28, 1), dtype="uint8")
+            self._label = numpy.arange(count, dtype="int32")
+
+    assert len(Noise(str(tmp_path))) == 4 and len(Noise(str(tmp_path), train=False)) == 2
+    assert Noise(str(tmp_path))[3][1] == 3

@@ -171,6 +171,38 @@ class RecordFileDataset(Dataset):
         return len(self._record.keys)
 
 
+class _DownloadedDataset(Dataset):
+    """Items `(data, label)`, or `transform(data, label)`, of what `_get_data` of a subclass, which programs
+    may define, puts into `_data` and `_label`. `_root` is a folder, which is made, for files.
+    """
+
+    def __init__(self, root, transform):
+        self._transform = transform
+        self._data = self._label = None
+        self._root = os.path.expanduser(root)
+        os.makedirs(self._root, exist_ok=True)
+        self._get_data()
+
+    def _get_data(self):
+        raise NotImplementedError(f"{type(self).__name__} must define _get_data()")
+
+    def __getitem__(self, idx):
+        data, label = self._data[idx], self._label[idx]
+        return (data, label) if self._transform is None else self._transform(data, label)
+
+    def __len__(self):
+        return len(self._label)
+
+    def batch_reader(self):
+        data, labels = column_reader(self._data), column_reader(self._label)
+        if data is None or labels is None:
+            return None
+        if self._transform is None:
+            return lambda rows: (data(rows), labels(rows))
+        apply = batch_form(self._transform)
+        return (lambda rows: apply(data(rows), labels(rows))) if apply else None
+
+
 class _Selection(Dataset):
     """The items of `dataset` whose numbers `rows` gives, in that order."""
 

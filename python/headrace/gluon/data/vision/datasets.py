@@ -11,9 +11,7 @@ from ...._semantics import is_np_array
 from ....base import data_dir
 from ....io.idx import read_idx
 from ...utils import _get_repo_file_url, check_sha1, download
-from .._batches import batch_form
-from .._host import column_reader
-from ..dataset import Dataset
+from ..dataset import _DownloadedDataset
 from .image_files import ImageFolderDataset, ImageRecordDataset
 
 __all__ = [
@@ -33,7 +31,7 @@ def _default_root(name):
     return os.path.join(data_dir(), "datasets", name)
 
 
-class _Labelled(Dataset):
+class _Labelled(_DownloadedDataset):
     """Items `(image, label)`: a uint8 array (height, width, channels) and an int32 NumPy scalar.
 
     In np mode both are np arrays. `transform(image, label)` is applied to each item when given. Files
@@ -44,12 +42,15 @@ class _Labelled(Dataset):
     _namespace = None  # the folder in the repository
 
     def __init__(self, root, train, transform):
-        images, labels = self._read(os.path.expanduser(root), train)
+        self._train = train
+        super().__init__(root, transform)
+
+    def _get_data(self):
+        images, labels = self._read(self._root, self._train)
         if len(images) != len(labels):
             raise ValueError(
-                f"{type(self).__name__}: {len(images)} images but {len(labels)} labels in {root}"
+                f"{type(self).__name__}: {len(images)} images but {len(labels)} labels in {self._root}"
             )
-        self._transform = transform
         self._data = array(images, dtype="uint8")
         labels = labels.astype(numpy.int32)
         self._label = array(labels, dtype="int32") if is_np_array() else labels
@@ -62,20 +63,6 @@ class _Labelled(Dataset):
         """The path of a file of the repository in the folder."""
         url = _get_repo_file_url(f"gluon/dataset/{self._namespace}", name)
         return download(url, os.path.join(root, name), sha1_hash=sha1, retries=1)
-
-    def __getitem__(self, idx):
-        image, label = self._data[idx], self._label[idx]
-        return (image, label) if self._transform is None else self._transform(image, label)
-
-    def __len__(self):
-        return len(self._label)
-
-    def batch_reader(self):
-        images, labels = column_reader(self._data), column_reader(self._label)
-        if self._transform is None:
-            return lambda rows: (images(rows), labels(rows))
-        apply = batch_form(self._transform)
-        return (lambda rows: apply(images(rows), labels(rows))) if apply else None
 
 
 class _IdxDataset(_Labelled):
@@ -144,12 +131,12 @@ class _Cifar(_Labelled):
     """Images of 32 x 32 pixels in the files of an archive: rows of labels and pixels, channel by channel."""
 
     _archive = None  # name and SHA-1
-    _train, _test = {}, {}  # names and SHA-1s of the files in it
+    _train_files, _test_files = {}, {}  # names and SHA-1s of the files in it
     _label_bytes = 1
     _label_byte = 0  # which of them is the label
 
     def _read(self, root, train):
-        wanted = self._train if train else self._test
+        wanted = self._train_files if train else self._test_files
         present = [os.path.join(root, name) for name in wanted]
         if not all(os.path.exists(path) for path in present):
             self._unpack(root)
@@ -168,7 +155,7 @@ class _Cifar(_Labelled):
 
     def _unpack(self, root):
         """Fetches the archive, and puts its files into the folder, whatever folder they are in there."""
-        wanted = self._train | self._test
+        wanted = self._train_files | self._test_files
         with tarfile.open(self._fetch(root, *self._archive)) as archive:
             for member in archive:
                 name = os.path.basename(member.name)
@@ -200,14 +187,14 @@ class CIFAR10(_Cifar):
 
     _namespace = "cifar10"
     _archive = ("cifar-10-binary.tar.gz", "fab780a1e191a7eda0f345501ccd62d20f7ed891")
-    _train = {
+    _train_files = {
         "data_batch_1.bin": "aadd24acce27caa71bf4b10992e9e7b2d74c2540",
         "data_batch_2.bin": "c0ba65cce70568cd57b4e03e9ac8d2a5367c1795",
         "data_batch_3.bin": "1dd00a74ab1d17a6e7d73e185b69dbf31242f295",
         "data_batch_4.bin": "aab85764eb3584312d3c7f65fd2fd016e36a258e",
         "data_batch_5.bin": "26e2849e66a845b7f1e4614ae70f4889ae604628",
     }
-    _test = {"test_batch.bin": "67eb016db431130d61cd03c7ad570b013799c88c"}
+    _test_files = {"test_batch.bin": "67eb016db431130d61cd03c7ad570b013799c88c"}
 
     def __init__(self, root=None, train=True, transform=None):
         super().__init__(root or _default_root("cifar10"), train, transform)
@@ -226,8 +213,8 @@ class CIFAR100(_Cifar):
 
     _namespace = "cifar100"
     _archive = ("cifar-100-binary.tar.gz", "a0bb982c76b83111308126cc779a992fa506b90b")
-    _train = {"train.bin": "e207cd2e05b73b1393c74c7f5e7bea451d63e08e"}
-    _test = {"test.bin": "8fb6623e830365ff53cf14adec797474f5478006"}
+    _train_files = {"train.bin": "e207cd2e05b73b1393c74c7f5e7bea451d63e08e"}
+    _test_files = {"test.bin": "8fb6623e830365ff53cf14adec797474f5478006"}
     _label_bytes = 2
 
     def __init__(self, root=None, fine_label=False, train=True, transform=None):
