@@ -129,15 +129,15 @@ def cifar_rows(count, labels):
 @pytest.mark.parametrize("kind, labels", [(CIFAR10, 1), (CIFAR100, 2)])
 def test_cifar(repository, monkeypatch, kind, labels):
     folder, asked = repository
-    names = [*kind._train, *kind._test]
+    names = [*kind._train_files, *kind._test_files]
     rows = {name: cifar_rows(i + 2, labels) for i, name in enumerate(names)}
     cifar_archive(folder / "gluon" / "dataset" / kind._namespace / kind._archive[0], rows)
     monkeypatch.setattr(kind, "_archive", (kind._archive[0], None))
-    for part in ("_train", "_test"):
+    for part in ("_train_files", "_test_files"):
         monkeypatch.setattr(kind, part, dict.fromkeys(getattr(kind, part)))
     train, test = kind(), kind(train=False, transform=lambda image, label: (image.shape, int(label)))
     assert len(asked) == 1
-    assert len(train) == sum(len(rows[name]) for name in kind._train) and len(test) == len(rows[names[-1]])
+    assert len(train) == sum(len(rows[name]) for name in kind._train_files) and len(test) == len(rows[names[-1]])
     image, label = train[1]
     first = rows[names[0]]
     assert (image.asnumpy() == first[1, labels:].reshape(3, 32, 32).transpose(1, 2, 0)).all()
@@ -148,7 +148,7 @@ def test_cifar(repository, monkeypatch, kind, labels):
 
 
 def test_damaged_cifar_files(tmp_path):
-    for name in CIFAR10._test:
+    for name in CIFAR10._test_files:
         (tmp_path / name).write_bytes(bytes(100))
     with pytest.raises(ValueError, match="100 bytes"):
         CIFAR10(str(tmp_path), train=False)
