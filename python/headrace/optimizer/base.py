@@ -73,7 +73,7 @@ class Optimizer:
         cls.is_elementwise = own.get("is_elementwise", False)
         if "update_group" in own:
             cls.has_update_group = True
-        elif "update" in own or "update_multi_precision" in own:
+        elif not own.keys().isdisjoint(("update", "update_multi_precision", "_update_impl")):
             cls.has_update_group = False
 
     def __init__(

@@ -48,7 +48,11 @@ class FusedOptimizer(Optimizer):
     def update(self, index, weight, grad, state):
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
-        self.update_group(self.make_group(index, weight, grad, state))
+        self._update_impl(index, weight, grad, state, self._needs_master(weight[0]))
+
+    def _update_impl(self, indices, weights, grads, states, multi_precision=False):
+        """Updates lists of parameters; programs override it as in MXNet."""
+        self.update_group(self.make_group(indices, weights, grads, states))
 
     def update_multi_precision(self, index, weight, grad, state):
         self.update(index, weight, grad, state)

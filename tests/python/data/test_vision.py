@@ -137,7 +137,8 @@ def test_cifar(repository, monkeypatch, kind, labels):
         monkeypatch.setattr(kind, part, dict.fromkeys(getattr(kind, part)))
     train, test = kind(), kind(train=False, transform=lambda image, label: (image.shape, int(label)))
     assert len(asked) == 1
-    assert len(train) == sum(len(rows[name]) for name in kind._train_files) and len(test) == len(rows[names[-1]])
+    assert len(train) == sum(len(rows[name]) for name in kind._train_files)
+    assert len(test) == len(rows[names[-1]])
     image, label = train[1]
     first = rows[names[0]]
     assert (image.asnumpy() == first[1, labels:].reshape(3, 32, 32).transpose(1, 2, 0)).all()
