@@ -591,14 +591,3 @@ def test_a_state_without_momentum_is_passed_over(name):
     weight, state = nd.ones((2,)), nd.zeros((2,))
     optimizer.create(name, learning_rate=0.5).update(0, weight, nd.ones((2,)), state)
     assert weight.asnumpy().tolist() == [0.5, 0.5] and state.asnumpy().tolist() == [0, 0]
-
-
-def test_programs_override_what_updates_lists():
-    class Setting(optimizer.SGD):
-        def _update_impl(self, indices, weights, grads, states, multi_precision=False):
-            calls.append((list(indices), multi_precision))
-            weights[0][:] = 42
-
-    calls, weight = [], nd.ones((2,))
-    optimizer.get_updater(Setting(learning_rate=0.1))(7, nd.ones((2,)), weight)
-    assert weight.asnumpy().tolist() == [42, 42] and calls == [([7], False)]

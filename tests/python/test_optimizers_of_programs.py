@@ -38,3 +38,14 @@ def test_rules_of_programs_are_asked_for_as_many_as_they_aggregate():
     rule = Own()
     rule.aggregate_num = 1
     assert updates(rule, 2) == [0.5] * 2 and rule.asked == ([0], [1])
+
+
+def test_programs_override_what_updates_lists():
+    class Setting(optimizer.SGD):
+        def _update_impl(self, indices, weights, grads, states, multi_precision=False):
+            calls.append((list(indices), multi_precision))
+            weights[0][:] = 42
+
+    calls, weight = [], nd.ones((2,))
+    optimizer.get_updater(Setting(learning_rate=0.1))(7, nd.ones((2,)), weight)
+    assert weight.asnumpy().tolist() == [42, 42] and calls == [([7], False)]
