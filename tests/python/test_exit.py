@@ -90,8 +90,8 @@ def test_daemon_threads_that_let_go_of_memory_of_others():
 
 FAILED = """
     from headrace import nd
-    def fail():
-        return nd.random.normal(0, -1, shape=(2,))
+    def fail(scale=-1):
+        return nd.random.normal(0, scale, shape=(2,))
 """
 
 
@@ -99,8 +99,10 @@ def test_errors_that_nobody_read_are_told():
     done = run(FAILED + "    fail()\n")
     assert done.returncode == 0
     assert "nobody waited" in done.stderr and "scale must not be negative" in done.stderr
-    many = run(FAILED + "    for _ in range(8): fail()\n")
+    many = run(FAILED + "    for step in range(8): fail(-1 - step)\n")
     assert many.stderr.count("scale") == 5 and "3 more" in many.stderr
+    same = run(FAILED + "    for _ in range(8): fail()\n")
+    assert same.stderr.count("scale") == 1 and "more" not in same.stderr
 
 
 def test_the_user_decides_what_they_mean():

@@ -44,7 +44,10 @@ def test_variables_and_ports_that_are_asked_for_go_along(tmp_path):
     status, out, err = run(tmp_path, hosts, *options, sys.executable, "-c", look)
     assert status == 0, out + err
     assert set((tmp_path / "log").read_text().split()) == {"ssh://me@localhost:22", "me@127.0.0.1"}
-    assert sorted(out.splitlines()) == [f"[worker {rank}] c a 'b' None" for rank in range(3)]
+    told = [
+        line for line in out.splitlines() if line.startswith("[worker")
+    ]  # a server may come when all is over
+    assert sorted(told) == [f"[worker {rank}] c a 'b' None" for rank in range(3)]
 
 
 def test_a_worker_that_is_killed_is_named(tmp_path):
