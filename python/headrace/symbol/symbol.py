@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 from .. import _core
 from .._semantics import is_np_array, is_np_shape
@@ -434,7 +435,20 @@ def fromjson(json_str):
     """
     if not isinstance(json_str, str):
         raise TypeError("fname required to be string")
-    return _class_of_mode()(_core.SymbolHandle.from_json(json_str))
+    made = _class_of_mode()(_core.SymbolHandle.from_json(json_str))
+    if is_np_shape() and '"is_np_shape"' not in json_str:
+        _mark_unknown_extents(made)
+    return made
+
+
+def _mark_unknown_extents(symbol):
+    """Extents of 0 that variables declare in a file of legacy mode are unknown: -1 in np mode."""
+    internals, attributes = symbol.get_internals(), symbol.attr_dict()
+    for name in symbol.list_inputs():
+        shape = attributes.get(name, {}).get("__shape__", "")
+        marked = re.sub(r"(?<![\d.])0(?![\d.])", "-1", shape)
+        if marked != shape:
+            internals[name]._set_attr(__shape__=marked)
 
 
 load_json = fromjson

@@ -413,3 +413,16 @@ def test_division_by_the_name_of_python_2():
     values = {"x": mx.nd.array([4, 8])}
     assert x.__div__(2).eval(**values)[0].asnumpy().tolist() == [2, 4]
     assert x.__rdiv__(8).eval(**values)[0].asnumpy().tolist() == [2, 1]
+
+
+def test_files_of_legacy_mode_have_unknown_extents_in_np_mode():
+    weight = sym.var("weight", shape=(128, 0))
+    text = sym.FullyConnected(sym.var("data"), weight, num_hidden=128).tojson()
+    for mode in (False, True):
+        with np_shape(mode):
+            read = sym.load_json(text)
+            assert read.attr_dict()["weight"]["__shape__"] == ("(128, -1)" if mode else "(128, 0)")
+            assert read.infer_shape(data=(10, 784))[0][1] == (128, 784)
+    with np_shape(True):
+        declared = sym.tanh(sym.var("x", shape=(10, 0)))
+        assert sym.load_json(declared.tojson()).infer_shape()[1] == [(10, 0)]
