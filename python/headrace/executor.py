@@ -305,9 +305,8 @@ class Executor:
         computes_gradients = any(request != "null" for request in self._requests)
         with _core.record(True) if computes_gradients else _core.predict_mode():
             text = self._op.explain(self._inputs)
-        return (
-            f"{text}Total 0 TempSpace resource requested\n"  # MXNet's last line, behind which programs count
-        )
+        # MXNet's last line, from which programs count.
+        return f"{text}Total 0 TempSpace resource requested\n"
 
 
 def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, *, stype_dict=None, group2ctx=None):

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "base/log.h"
 #include "headrace/error.hpp"
 
@@ -48,25 +45,20 @@ void FailureLog::add(FailurePtr failure) {
 }
 
 FailurePtr FailureLog::take_first() noexcept {
+  const auto is_raised = [](const FailurePtr& one) { return one->raised.load(std::memory_order_relaxed); };
+  const auto mark_told = [](auto begin, auto end, const Failure& told) {
+    for (; begin != end; ++begin)
+      if ((*begin)->says_what(told)) (*begin)->raised.store(true, std::memory_order_relaxed);
+  };
   FailurePtr first;
-  std::vector<FailurePtr> raised;  // released without the lock
-  std::deque<FailurePtr> others;
   lock_.lock();
-  for (; !failures_.empty(); failures_.pop_back()) {
-    FailurePtr& newest = failures_.back();
-    const auto is_known = [&](const FailurePtr& known) { return newest->says_what(*known); };
-    const bool was_raised = newest->raised.load(std::memory_order_relaxed) || std::ranges::any_of(raised, is_known);
-    if (was_raised)
-      raised.push_back(std::move(newest));
-    else
-      others.push_front(std::move(newest));
-  }
-  failures_ = std::move(others);
+  for (auto one = failures_.begin(); one != failures_.end(); ++one)
+    if (is_raised(*one)) mark_told(failures_.begin(), one, **one);
+  std::erase_if(failures_, is_raised);
   if (!failures_.empty()) {
     first = std::move(failures_.front());
     failures_.pop_front();
-    for (const FailurePtr& failure : failures_)
-      if (failure->says_what(*first)) failure->raised.store(true, std::memory_order_relaxed);
+    mark_told(failures_.begin(), failures_.end(), *first);
   }
   lock_.unlock();
   return first;

@@ -10,8 +10,10 @@
 namespace headrace::gluon::loss {
 namespace {
 
+NDArray times(const NDArray& x, const NDArray& factor) { return call("broadcast_mul", {x, factor}); }
+
 NDArray weighted(NDArray loss, double weight, const NDArray& sample_weight) {
-  if (sample_weight) loss = call("broadcast_mul", {loss, sample_weight});
+  if (sample_weight) loss = times(loss, sample_weight);
   return weight == 1 ? loss : loss * weight;
 }
 
@@ -39,7 +41,6 @@ NDArray log(const NDArray& x) { return call("log", {x}); }
 NDArray relu(const NDArray& x) { return call("relu", {x}); }
 NDArray softplus(const NDArray& x) { return call("Activation", {x}, {{"act_type", "softrelu"}}); }
 NDArray zeros(const NDArray& x) { return call("zeros_like", {x}); }
-NDArray times(const NDArray& x, const NDArray& factor) { return call("broadcast_mul", {x, factor}); }
 NDArray where(const NDArray& condition, const NDArray& x, const NDArray& y) { return call("where", {condition, x, y}); }
 NDArray is_equal(const NDArray& x, double number) { return call("_equal_scalar", {x}, {{"scalar", number}}); }
 NDArray is_greater(const NDArray& x, double number) { return call("_greater_scalar", {x}, {{"scalar", number}}); }

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <headrace/headrace.hpp>
 
+#include "tests/gluon/line_learner.h"
 #include "tests/support/arrays.h"
 #include "tests/support/files.h"
 
 namespace headrace {
 namespace {
 
-namespace nn = gluon::nn;
 using ::testing::ElementsAre;
 using ::testing::Pointwise;
 
@@ -62,57 +62,33 @@ TEST(LrSchedulers, RefuseWhatMakesNoSense) {
   EXPECT_EQ(kind_of([] { CosineScheduler{.max_update = 1, .warmup_mode = "slow"}(1); }), ErrorKind::kValue);
 }
 
-// The gradient of each step is the weight, which begins as 1.
-struct ScheduledLine {
-  ScheduledLine() : trainer(prepared(dense).collect_params(), "sgd", {}, options()) {}
-
-  void step() {
-    NDArray loss;
-    {
-      autograd::RecordScope scope;
-      loss = gluon::loss::L2Loss()(dense(array({1, 1}, {2, 1})), array({0, 0}, {2, 1}));
-    }
-    autograd::backward(loss);
-    trainer.step(2);
-  }
-  double weight() const { return dense.collect_params()["weight"]->data().item(); }
-
-  static nn::Dense& prepared(nn::Dense& dense) {
-    dense.initialize(init::One());
-    return dense;
-  }
-  static gluon::TrainerOptions options() {
-    return {.lr_scheduler = lr_scheduler::FactorScheduler{.step = 1, .factor = 0.5, .base_lr = 0.5}};
-  }
-
-  nn::Dense dense{1, {.use_bias = false, .in_units = 1}};
-  gluon::Trainer trainer;
-};
+gluon::TrainerOptions halving() {
+  return {.lr_scheduler = lr_scheduler::FactorScheduler{.step = 1, .factor = 0.5, .base_lr = 0.5}};
+}
 
 TEST(LrSchedulers, LeadATrainer) {
-  ScheduledLine line;
+  LineLearner line("sgd", {}, halving());
   EXPECT_EQ(line.trainer.learning_rate(), 0.5);
-  line.step();
+  line.learn(1);
   EXPECT_EQ(line.weight(), 0.5);
-  line.step();
+  line.learn(1);
   EXPECT_EQ(line.trainer.learning_rate(), 0.25);
   EXPECT_EQ(line.weight(), 0.5 * 0.75);
   EXPECT_EQ(kind_of([&] { line.trainer.set_learning_rate(1); }), ErrorKind::kRuntime);
   EXPECT_EQ(kind_of([&] {
-              gluon::Trainer(line.dense.collect_params(), "sgd", {{"learning_rate", 1}}, ScheduledLine::options());
+              gluon::Trainer(line.dense.collect_params(), "sgd", {{"learning_rate", 1}}, halving());
             }),
             ErrorKind::kValue);
 }
 
 TEST(LrSchedulers, GoOnWhereSavedStatesEnded) {
   const std::string path = own_path("scheduled.states");
-  ScheduledLine first, second;
-  first.step();
-  first.step();
+  LineLearner first("sgd", {}, halving()), second("sgd", {}, halving());
+  first.learn(2);
   first.trainer.save_states(path);
   second.trainer.load_states(path);
   EXPECT_EQ(second.trainer.learning_rate(), 0.25);
-  second.step();
+  second.learn(1);
   EXPECT_EQ(second.trainer.learning_rate(), 0.125);
   EXPECT_EQ(second.weight(), 0.875);
   std::filesystem::remove(path);

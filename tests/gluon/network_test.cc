@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <headrace/headrace.hpp>
 
+#include "tests/gluon/line_learner.h"
 #include "tests/support/arrays.h"
 #include "tests/support/files.h"
 
@@ -73,34 +74,6 @@ TEST(Losses, CrossEntropyOfClassesAndOfProbabilities) {
   EXPECT_THAT(gluon::loss::L1Loss()(scores, array({2, 0, 1, -1}, {2, 2})).to_vector<float>(), ElementsAre(1, 1));
   EXPECT_EQ(kind_of([&] { gluon::loss::L2Loss()(scores, array({1}, {1})); }), ErrorKind::kRuntime);
 }
-
-// Learns `y = w x` from x = 1, y = 0, beginning with w = 1: the gradient of a step is w.
-struct LineLearner {
-  LineLearner(const char* optimizer, const gluon::OptimizerParams& settings)
-      : trainer(prepared(dense).collect_params(), optimizer, settings) {}
-
-  void learn(int steps) {
-    const NDArray x = array({1, 1}, {2, 1}), label = array({0, 0}, {2, 1});
-    for (int step = 0; step < steps; ++step) {
-      NDArray loss;
-      {
-        autograd::RecordScope scope;
-        loss = gluon::loss::L2Loss()(dense(x), label);
-      }
-      autograd::backward(loss);
-      trainer.step(2);
-    }
-  }
-  double weight() const { return dense.collect_params()["weight"]->data().item(); }
-
-  static nn::Dense& prepared(nn::Dense& dense) {
-    dense.initialize(init::One());
-    return dense;
-  }
-
-  nn::Dense dense{1, {.use_bias = false, .in_units = 1}};
-  gluon::Trainer trainer;
-};
 
 using State = std::array<double, 3>;
 

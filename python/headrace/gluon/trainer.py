@@ -218,6 +218,13 @@ class Trainer(TrainerStore):
         finally:
             self._chosen = None
 
+    def _choice(self, ignore_stale_grad):
+        """What `_choosing` was given; found here where a program calls a part of a step by itself."""
+        if self._chosen is not None:
+            return self._chosen
+        self._prepare()
+        return self._fresh(ignore_stale_grad), False
+
     def join(self, batch_size, ignore_stale_grad=False):
         """For a worker that has no more data while others go on: takes part in their steps with gradients of
         zeros, until all workers have come here. They have the same parameters then. Arguments of `step`.
@@ -330,9 +337,7 @@ class Trainer(TrainerStore):
         )
 
     def _allreduce_grads(self):
-        if self._chosen is None:  # a program calls it
-            self._prepare()
-        wanted, written_by_hand = self._chosen or (self._fresh(True), False)
+        wanted, written_by_hand = self._choice(True)
         if self._store is None:
             return
         fresh = list(zip(*([weight._fresh_grad for weight in weights] for _, _, weights in self._lists)))
@@ -348,9 +353,7 @@ class Trainer(TrainerStore):
         exchange.run()
 
     def _update(self, ignore_stale_grad=False):
-        if self._chosen is None:
-            self._prepare()
-        fresh, _ = self._chosen or (self._fresh(ignore_stale_grad), False)
+        fresh, _ = self._choice(ignore_stale_grad)
         if not self._update_on_kvstore:
             if self._amp_loss_scaler is not None and self._overflowed():
                 return

@@ -173,7 +173,7 @@ class Symbol(Arithmetic, WithoutValues):
         return describe(self._json())
 
     def __copy__(self):  # nodes have attributes, which programs set in one of the two
-        return type(self)(_core.SymbolHandle.from_json(self._json()))
+        return _restore(type(self), self._json())
 
     def __deepcopy__(self, memo):
         return self.__copy__()
