@@ -15,6 +15,7 @@ void bind_catalogue(nanobind::module_& m);
 void bind_autograd(nanobind::module_& m);
 void bind_engine(nanobind::module_& m);
 void bind_profiler(nanobind::module_& m);
+void bind_rtc(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_images(nanobind::module_& m);

@@ -39,6 +39,7 @@ NB_MODULE(_core, m) {
   bind_autograd(m);
   bind_engine(m);
   bind_profiler(m);
+  bind_rtc(m);
   bind_random(m);
   bind_files(m);
   bind_images(m);

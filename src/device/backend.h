@@ -9,6 +9,7 @@
 #include "device/accelerator.h"
 #include "device/allocator.h"
 #include "device/gang.h"
+#include "device/kernel_module.h"
 #include "device/observer.h"
 #include "device/topology.h"
 
@@ -41,6 +42,9 @@ class Backend {
   // Such a device as one of those of several processes, for one group of these; lives as long as the process. Null:
   // there is no library for that, or nobody wants it. Raises Error(kRuntime) where there should be one. Any thread.
   virtual RankGang* rank_gang(int /*id*/) { return nullptr; }
+  // Compiles for one of the devices what a program brings. Null: they take no source. Raises Error(kRuntime) with what
+  // the compiler says. Any thread.
+  virtual std::shared_ptr<KernelModule> compile(int /*id*/, const KernelSource& /*source*/) { return nullptr; }
   // What links the devices with each other and the host; null: it is not known.
   virtual std::shared_ptr<const Topology> topology() { return nullptr; }
   // Somebody who is to hear of every push and every wait; null: nobody.

@@ -75,7 +75,8 @@ void launch_cuda_source(std::string_view work, std::string_view key, FunctionRef
     if (!known) known = kernel_function(device, source(), kernel_name(work).c_str());
     kernel = known;
   }
-  current_cuda_stream().put_kernel(kernel, static_cast<unsigned>(grid.blocks), grid.threads, arguments);
+  const LaunchExtents extents{.blocks = {static_cast<unsigned>(grid.blocks), 1, 1}, .threads = {grid.threads, 1, 1}};
+  current_cuda_stream().put_kernel(kernel, extents, arguments);
 }
 
 LaunchScratch::~LaunchScratch() {

@@ -6,6 +6,7 @@
 #include "backend/cuda/compiler.h"
 #include "backend/cuda/kernel_cache.h"
 #include "base/config.h"
+#include "device/kernel_module.h"
 #include "device/registry.h"
 #include "headrace/error.hpp"
 #include "op/catalogue.h"
@@ -21,6 +22,9 @@ namespace {
 std::vector<DType> operands(const Formula& formula, DType dtype) {
   return std::vector<DType>(static_cast<size_t>(formula.num_inputs) + formula.outputs.size(), dtype);
 }
+
+// The stand-in compiles what tests of results ask for; what more there is counts with the real compiler alone.
+bool is_stand_in() { return config().cuda_compiler == STAND_IN_LIBRARY; }
 
 TEST(CudaCompiler, SaysWhatIsWrongWithASource) {
   try {
@@ -68,6 +72,27 @@ TEST(CudaCompiler, ServesGpusFromTuringOn) {
   EXPECT_THROW(compile_kernel(source, 20), Error);
 }
 
+TEST(CudaCompiler, TakesTheSourceOfAProgramAsItStands) {
+  const KernelSource source{
+      .text = "template <class T>\n__global__ void fill(T *y, T value) { y[threadIdx.x] = value; }",
+      .options = {"-DUNUSED=1"},
+      .exports = {"fill<float>", "fill<double>"}};
+  const CompiledSource compiled = compile_source(source, 90);
+  ASSERT_EQ(compiled.names.size(), 2u);
+  for (const auto& [name, lowered] : compiled.names) {
+    EXPECT_NE(lowered, name);
+    EXPECT_NE(compiled.image.find(lowered), std::string::npos) << name;
+  }
+}
+
+TEST(CudaCompiler, CompilesForTheArchitectureThatOptionsName) {
+  const KernelSource source{
+      .text = "extern \"C\" __global__ void nothing() {}", .options = {"--gpu-architecture=compute_80"}, .exports = {}};
+  const std::string image = compile_source(source, 90).image;
+  EXPECT_TRUE(is_stand_in() || image.find(".target sm_80") != std::string::npos);
+  EXPECT_NE(image.find("nothing"), std::string::npos);
+}
+
 TEST(KernelCache, MakesAKernelOnce) {
   int count = 0;
   const auto make = [&] {
@@ -82,9 +107,6 @@ TEST(KernelCache, MakesAKernelOnce) {
   cached_kernel(key + " and another", make);
   EXPECT_EQ(count, 2);
 }
-
-// The stand-in compiles what tests of results ask for; what more there is counts with the real compiler alone.
-bool is_stand_in() { return config().cuda_compiler == STAND_IN_LIBRARY; }
 
 // Slow: half a second for each.
 TEST(CudaCompilerSlow, TakesEveryOperatorAndItsGradients) {

@@ -18,6 +18,7 @@
 #include "backend/cuda/library.h"
 #include "base/check.h"
 #include "base/config.h"
+#include "device/kernel_module.h"
 
 namespace headrace {
 namespace {
@@ -36,6 +37,8 @@ struct Compiler {
   decltype(&nvrtcGetCUBIN) get_cubin;
   decltype(&nvrtcGetPTXSize) get_ptx_size;
   decltype(&nvrtcGetPTX) get_ptx;
+  decltype(&nvrtcAddNameExpression) add_name_expression;
+  decltype(&nvrtcGetLoweredName) get_lowered_name;
 
   int major = 0, minor = 0;
   std::vector<int> architectures;  // rising
@@ -93,6 +96,8 @@ Compiler load_compiler() {
   look_up(made.get_cubin, "nvrtcGetCUBIN");
   look_up(made.get_ptx_size, "nvrtcGetPTXSize");
   look_up(made.get_ptx, "nvrtcGetPTX");
+  look_up(made.add_name_expression, "nvrtcAddNameExpression");
+  look_up(made.get_lowered_name, "nvrtcGetLoweredName");
   int count = 0;
   check_compiler(made, made.version(&made.major, &made.minor), "nvrtcVersion");
   check_compiler(made, made.get_num_supported_archs(&count), "nvrtcGetNumSupportedArchs");
@@ -133,11 +138,15 @@ Target target_for(int compute_capability) {
 // Results of formulas do not depend on what the compiler contracts, as on the host.
 constexpr std::array kOptions = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
 
+bool names_architecture(const std::string& option) {
+  return option.starts_with("-arch") || option.starts_with("--gpu-architecture");
+}
+
 class Program {
  public:
-  explicit Program(const std::string& source) {
+  Program(const std::string& source, std::span<const DeviceHeader> headers) {
     std::vector<const char*> names, texts;
-    for (const DeviceHeader& header : device_headers()) {
+    for (const DeviceHeader& header : headers) {
       names.push_back(header.name);
       texts.push_back(header.text);
     }
@@ -150,15 +159,29 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  std::string compile(const Target& target) {
-    const std::string architecture = target.option();
-    std::vector<const char*> options(kOptions.begin(), kOptions.end());
-    options.push_back(architecture.c_str());
-    const nvrtcResult result = compiler().compile_program(handle_, static_cast<int>(options.size()), options.data());
+  // Before it is compiled.
+  void add_name(const std::string& name) {
+    check_compiler(compiler(), compiler().add_name_expression(handle_, name.c_str()), "nvrtcAddNameExpression");
+  }
+
+  void compile(std::span<const std::string> options) {
+    std::vector<const char*> texts;
+    for (const std::string& option : options) texts.push_back(option.c_str());
+    const nvrtcResult result = compiler().compile_program(handle_, static_cast<int>(texts.size()), texts.data());
     check(result == NVRTC_SUCCESS, ErrorKind::kRuntime, "cuda: a kernel does not compile ({}):\n{}",
           compiler().get_error_string(result), log());
-    return target.is_machine_code ? text(compiler().get_cubin_size, compiler().get_cubin, "nvrtcGetCUBIN")
-                                  : text(compiler().get_ptx_size, compiler().get_ptx, "nvrtcGetPTX");
+  }
+
+  // Machine code, where that was compiled for; otherwise there is none of it.
+  std::string image() const {
+    std::string machine_code = text(compiler().get_cubin_size, compiler().get_cubin, "nvrtcGetCUBIN");
+    return machine_code.empty() ? text(compiler().get_ptx_size, compiler().get_ptx, "nvrtcGetPTX") : machine_code;
+  }
+
+  std::string lowered_name(const std::string& name) const {
+    const char* lowered = nullptr;
+    check_compiler(compiler(), compiler().get_lowered_name(handle_, name.c_str(), &lowered), "nvrtcGetLoweredName");
+    return lowered;
   }
 
  private:
@@ -171,7 +194,7 @@ class Program {
     size_t bytes = 0;
     check_compiler(compiler(), size_of(handle_, &bytes), call);
     std::string made(bytes, '\0');
-    check_compiler(compiler(), get(handle_, made.data()), call);
+    if (bytes > 0) check_compiler(compiler(), get(handle_, made.data()), call);
     return made;
   }
 
@@ -190,6 +213,14 @@ std::string key_of(const std::string& source, const Target& target) {
   return key + "\n" + source;
 }
 
+std::string compile_for(const std::string& source, const Target& target) {
+  std::vector<std::string> options(kOptions.begin(), kOptions.end());
+  options.push_back(target.option());
+  Program program(source, device_headers());
+  program.compile(options);
+  return program.image();
+}
+
 struct Functions {
   std::mutex mutex;
   std::map<std::pair<const CudaDevice*, std::string>, CUfunction> known;  // guarded by mutex
@@ -203,7 +234,26 @@ Functions& functions() {
 }  // namespace
 
 std::string compile_kernel(const std::string& source, int compute_capability) {
-  return Program(source).compile(target_for(compute_capability));
+  return compile_for(source, target_for(compute_capability));
+}
+
+CompiledSource compile_source(const KernelSource& source, int compute_capability) {
+  std::vector<std::string> options = source.options;
+  if (std::ranges::none_of(options, names_architecture)) options.push_back(target_for(compute_capability).option());
+  Program program(source.text, {});
+  for (const std::string& name : source.exports) program.add_name(name);
+  program.compile(options);
+  CompiledSource made{.image = program.image(), .names = {}};
+  for (const std::string& name : source.exports) made.names[name] = program.lowered_name(name);
+  return made;
+}
+
+CUmodule load_image(CudaDevice& device, const std::string& image) {
+  const ContextScope scope(device);
+  const std::lock_guard loading(gang_lock());
+  CUmodule module = nullptr;
+  device.check(device.driver().module_load_data(&module, image.c_str()), "cuModuleLoadData");
+  return module;
 }
 
 CUfunction kernel_function(CudaDevice& device, const std::string& source, const char* name) {
@@ -212,11 +262,9 @@ CUfunction kernel_function(CudaDevice& device, const std::string& source, const 
   CUfunction& function = all.known[{&device, source}];
   if (function) return function;
   const Target target = target_for(device.compute_capability());
-  const std::string image = cached_kernel(key_of(source, target), [&] { return Program(source).compile(target); });
+  const std::string image = cached_kernel(key_of(source, target), [&] { return compile_for(source, target); });
+  CUmodule const module = load_image(device, image);
   const ContextScope scope(device);
-  const std::lock_guard loading(gang_lock());
-  CUmodule module = nullptr;
-  device.check(device.driver().module_load_data(&module, image.data()), "cuModuleLoadData");
   CUfunction found = nullptr;
   device.check(device.driver().module_get_function(&found, module, name), "cuModuleGetFunction");
   return function = found;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <thread>
 
+#include "backend/cuda/cuda_module.h"
 #include "backend/cuda/dnn.h"
 #include "backend/cuda/gang_lock.h"
 #include "backend/cuda/gang_watch.h"
@@ -152,6 +153,10 @@ RankGang* CudaBackend::rank_gang(int id) {
   if (!library) return nullptr;
   const std::lock_guard guard(gangs_mutex_);
   return rank_gangs_.emplace_back(std::make_unique<CudaRankGang>(*library, device(id))).get();
+}
+
+std::shared_ptr<KernelModule> CudaBackend::compile(int id, const KernelSource& source) {
+  return load_module(device(id), source);
 }
 
 void CudaBackend::end_threads() noexcept { gang_watch().end_thread(); }

@@ -28,6 +28,7 @@ class CudaBackend final : public Backend {
   std::vector<std::string> features() override;
   Gang* gang(std::span<const int> ids) override;
   RankGang* rank_gang(int id) override;
+  std::shared_ptr<KernelModule> compile(int id, const KernelSource& source) override;
   void end_threads() noexcept override;
   void before_fork() noexcept override;
   void after_fork(bool in_child) noexcept override;

@@ -242,12 +242,13 @@ StagedCopies& CudaStream::staged_copies() {
   return *staged_copies_;
 }
 
-void CudaStream::put_kernel(CUfunction kernel, unsigned blocks, unsigned threads,
-                            std::span<const std::byte> arguments) {
+void CudaStream::put_kernel(CUfunction kernel, const LaunchExtents& extents, std::span<const std::byte> arguments) {
+  const auto& [blocks, threads, shared_bytes] = extents;
   size_t bytes = arguments.size();
   std::array<void*, 5> extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(arguments.data()),
                                 CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
-  device_.check(device_.driver().launch_kernel(kernel, blocks, 1, 1, threads, 1, 1, 0, handle(), nullptr, extra.data()),
+  device_.check(device_.driver().launch_kernel(kernel, blocks[0], blocks[1], blocks[2], threads[0], threads[1],
+                                               threads[2], shared_bytes, handle(), nullptr, extra.data()),
                 "cuLaunchKernel");
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "backend/cuda/driver.h"
+#include "device/kernel_module.h"
 #include "device/stream.h"
 
 namespace headrace {
@@ -40,8 +41,9 @@ class CudaStream final : public Stream {
   void recur(const RecurrencePtr& what, std::span<const uint64_t> arguments, FunctionRef<void()> launch) override;
   void copy(MemoryBlock to, MemoryBlock from, size_t bytes) override;
 
-  // For work that is being launched on this stream. The kernel takes one struct, whose bytes are `arguments`.
-  void put_kernel(CUfunction kernel, unsigned blocks, unsigned threads, std::span<const std::byte> arguments);
+  // For work that is being launched on this stream. What the kernel takes lies in `arguments` as the members of a
+  // struct do.
+  void put_kernel(CUfunction kernel, const LaunchExtents& extents, std::span<const std::byte> arguments);
 
   // For work that is being launched on this stream: code of the host on a stream of the same context, whose end this
   // stream waits for. It fails the work.

@@ -78,8 +78,13 @@ void look_up_streams(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.event_create, "cuEventCreate");
   look_up(driver.event_record, "cuEventRecord");
   look_up(driver.event_elapsed_time, "cuEventElapsedTime");
+}
+
+void look_up_kernels(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.module_load_data, "cuModuleLoadData");
   look_up(driver.module_get_function, "cuModuleGetFunction");
+  look_up(driver.module_unload, "cuModuleUnload");
+  look_up(driver.func_set_attribute, "cuFuncSetAttribute");
   look_up(driver.launch_kernel, "cuLaunchKernel");
 }
 
@@ -117,6 +122,7 @@ Loaded load_driver() {
   look_up_devices(look_up, driver);
   look_up_memory(look_up, driver);
   look_up_streams(look_up, driver);
+  look_up_kernels(look_up, driver);
   look_up_graphs(look_up, driver);
   if (!look_up.missing().empty())
     return {{},

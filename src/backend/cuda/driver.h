@@ -57,6 +57,8 @@ struct CudaDriver {
   decltype(&cuGraphExecDestroy) graph_exec_destroy;
   decltype(&cuModuleLoadData) module_load_data;
   decltype(&cuModuleGetFunction) module_get_function;
+  decltype(&cuModuleUnload) module_unload;
+  decltype(&cuFuncSetAttribute) func_set_attribute;
   decltype(&cuLaunchKernel) launch_kernel;
 };
 

@@ -5,6 +5,11 @@
 
 namespace stand_in {
 
+// Of one launch.
+struct Extents {
+  unsigned blocks[3], threads[3], shared_bytes;
+};
+
 enum class Barrier : unsigned char { kBlock, kWarp };
 
 class Threads {

@@ -2,12 +2,14 @@
 #include <nvrtc.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -20,6 +22,7 @@ namespace fs = std::filesystem;
 struct _nvrtcProgram {
   std::string source;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::string> exports;
   std::string log = std::string(1, '\0'), image;
 };
 
@@ -40,17 +43,26 @@ void write(const fs::path& path, const std::string& text) {
 // Headers of the standard are the host's own.
 bool is_standard(const std::string& name) { return name.find('/') == std::string::npos; }
 
-// The source with a function of C for each kernel, which runs all its threads.
-std::string on_host(const std::string& source) {
-  std::string made = source;
-  static const std::regex kKernel("__global__\\s+void\\s+(\\w+)\\s*\\(");
-  for (std::sregex_iterator found(source.begin(), source.end(), kKernel), end; found != end; ++found) {
-    const std::string name = (*found)[1];
-    made += "extern \"C\" void " + name +
-            "_on_host(unsigned blocks, unsigned count, const void* arguments, stand_in::Threads& threads) {\n  "
-            "run_on_host(" +
-            name + ", blocks, count, arguments, threads);\n}\n";
-  }
+// What the image has in the place of "axpy<float>".
+std::string lowered(const std::string& name) { return "_Z_" + std::regex_replace(name, std::regex("\\W"), "_"); }
+
+// A function of C that runs all threads of a kernel.
+std::string runner(const std::string& kernel, const std::string& name) {
+  return "extern \"C\" void " + name +
+         "_on_host(const stand_in::Extents& extents, const void* arguments, stand_in::Threads& threads) {\n"
+         "  run_on_host(" +
+         kernel + ", extents, arguments, threads);\n}\n";
+}
+
+// The source with a runner for each kernel that the image has a name for.
+std::string on_host(const _nvrtcProgram& program) {
+  static const std::regex kKernel("extern\\s+\"C\"\\s+__global__\\s+void\\s+(\\w+)\\s*\\(");
+  static const std::regex kShared("extern\\s+__shared__\\s+([^;]*?)\\s+(\\w+)\\s*\\[\\s*\\]\\s*;");
+  const std::string& source = program.source;
+  std::string made = std::regex_replace(source, kShared, "$1* const $2 = shared_array<$1>();");
+  for (std::sregex_iterator found(source.begin(), source.end(), kKernel), end; found != end; ++found)
+    made += runner((*found)[1], (*found)[1]);
+  for (const std::string& name : program.exports) made += runner(name, lowered(name));
   return made;
 }
 
@@ -75,8 +87,8 @@ class Folder {
 extern "C" {
 
 nvrtcResult nvrtcVersion(int* major, int* minor) {
-  *major = 0;  // of no NVRTC, so that what is kept of kernels is not mixed up
-  *minor = 1;
+  *major = 0;  // of no NVRTC, and raised with what runners take: kept kernels must not be mixed up
+  *minor = 2;
   return NVRTC_SUCCESS;
 }
 
@@ -98,7 +110,7 @@ nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
 
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char*, int count,
                                const char* const* headers, const char* const* names) {
-  *program = new _nvrtcProgram{.source = source, .headers = {}};
+  *program = new _nvrtcProgram{.source = source, .headers = {}, .exports = {}};
   for (int i = 0; i < count; ++i)
     if (!is_standard(names[i])) (*program)->headers.emplace_back(names[i], headers[i]);
   return NVRTC_SUCCESS;
@@ -110,12 +122,24 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
   return NVRTC_SUCCESS;
 }
 
+nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char* name) {
+  program->exports.emplace_back(name);
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char* name, const char** found) {
+  static std::map<std::string, std::string> names;  // asked for by one thread at a time
+  if (std::ranges::find(program->exports, name) == program->exports.end()) return NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+  *found = names.try_emplace(name, lowered(name)).first->second.c_str();
+  return NVRTC_SUCCESS;
+}
+
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
   const Folder folder;
   for (const auto& [name, text] : program->headers) write(folder.path() / name, text);
   const fs::path source = folder.path() / "kernel.cc", library = folder.path() / "kernel.so",
                  log = folder.path() / "log";
-  write(source, on_host(program->source));
+  write(source, on_host(*program));
   const std::string command = std::string(STAND_IN_COMPILER) +
                               " " STAND_IN_FLAGS " -shared -include kernel_prelude.h -I'" + folder.path().string() +
                               "' -o '" + library.string() + "' '" + source.string() + "' >'" + log.string() + "' 2>&1";

@@ -351,6 +351,22 @@ CUresult module_get_function(CUfunction* function, CUmodule module, const char* 
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+CUresult module_unload(CUmodule module) {
+  machine().needed("cuModuleUnload");
+  if (const CUresult failure = machine().enter_outside_of_capture("cuModuleUnload")) return failure;
+  unload_image(module);
+  return CUDA_SUCCESS;
+}
+
+CUresult func_set_attribute(CUfunction, CUfunction_attribute attribute, int value) {
+  machine().needed("cuFuncSetAttribute");
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+    violation("cuFuncSetAttribute of an attribute that the stand-in does not know");
+  constexpr int kMostBytes = 99 << 10;
+  if (value < 0 || value > kMostBytes) return CUDA_ERROR_INVALID_VALUE;
+  return machine().enter("cuFuncSetAttribute");
+}
+
 // The bytes of the arguments that CU_LAUNCH_PARAM_BUFFER_POINTER gives.
 std::string argument_bytes(void** extra) {
   const char* bytes = nullptr;
@@ -383,15 +399,16 @@ CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, un
                        void** extra) {
   Stream& queue = queue_of("cuLaunchKernel", stream);
   if (const CUresult failure = machine().enter("cuLaunchKernel")) return failure;
-  if (parameters || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes != 0)
-    violation("cuLaunchKernel in a form that the stand-in does not know");
+  if (parameters) violation("cuLaunchKernel in a form that the stand-in does not know");
   constexpr unsigned kMostThreads = 1024;
-  if (grid_x == 0 || block_x == 0 || block_x > kMostThreads) return CUDA_ERROR_INVALID_VALUE;
+  const size_t threads = size_t{block_x} * block_y * block_z, blocks = size_t{grid_x} * grid_y * grid_z;
+  if (blocks == 0 || threads == 0 || threads > kMostThreads) return CUDA_ERROR_INVALID_VALUE;
   std::string arguments = argument_bytes(extra);
   std::vector<CUdeviceptr> uses = translate(arguments);
   const Kernel kernel = reinterpret_cast<Kernel>(function);
+  const Extents extents{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
   queue.put(std::move(uses),
-            [=, arguments = std::move(arguments)] { kernel(grid_x, block_x, arguments.data(), threads_of_block()); });
+            [=, arguments = std::move(arguments)] { kernel(extents, arguments.data(), threads_of_block()); });
   return CUDA_SUCCESS;
 }
 
@@ -501,6 +518,8 @@ const std::map<std::string, void*> kFunctions = {
     {"cuGraphExecDestroy", address(graph_exec_destroy)},
     {"cuModuleLoadData", address(module_load_data)},
     {"cuModuleGetFunction", address(module_get_function)},
+    {"cuModuleUnload", address(module_unload)},
+    {"cuFuncSetAttribute", address(func_set_attribute)},
     {"cuLaunchKernel", address(launch_kernel)},
 };
 

@@ -40,8 +40,12 @@ void* load_image(const void* image) {
   return library;
 }
 
+void unload_image(void* module) {
+  if (module != &machine_code) ::dlclose(module);
+}
+
 Kernel find_kernel(void* module, const char* name) {
-  if (module == &machine_code) return [](unsigned, unsigned, const void*, Threads&) {};
+  if (module == &machine_code) return [](const Extents&, const void*, Threads&) {};
   return reinterpret_cast<Kernel>(::dlsym(module, (std::string(name) + "_on_host").c_str()));
 }
 

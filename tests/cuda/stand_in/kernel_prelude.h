@@ -10,7 +10,10 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "block.h"
 
@@ -72,24 +75,49 @@ inline T atomicAdd(T* to, std::type_identity_t<T> value) {
   return before;
 }
 
-template <class Arguments>
+// Of the block that runs: what kernels declare without a size (extern __shared__ float values[]).
+inline thread_local std::vector<std::max_align_t> shared_memory;
+template <class T>
+T* shared_array() {
+  return reinterpret_cast<T*>(shared_memory.data());
+}
+
+template <class... Arguments>
 struct BoundKernel {
-  void (*kernel)(Arguments);
-  const std::remove_const_t<Arguments>& arguments;
+  void (*kernel)(Arguments...);
+  std::tuple<std::remove_cvref_t<Arguments>...> arguments;
 
   static void run(void* self, unsigned thread) {
     const auto& bound = *static_cast<const BoundKernel*>(self);
-    threadIdx.x = thread;
-    bound.kernel(bound.arguments);
+    threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y)};
+    std::apply(bound.kernel, bound.arguments);
   }
 };
 
-template <class Arguments>
-void run_on_host(void (*kernel)(Arguments), unsigned blocks, unsigned count, const void* arguments,
+// The argument behind `at` of those that lie as the members of a struct do.
+template <class T>
+T take_argument(const char* arguments, size_t& at) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  at = (at + alignof(T) - 1) / alignof(T) * alignof(T);
+  T value;
+  std::memcpy(&value, arguments + at, sizeof value);
+  at += sizeof value;
+  return value;
+}
+
+template <class... Arguments>
+void run_on_host(void (*kernel)(Arguments...), const stand_in::Extents& extents, const void* arguments,
                  stand_in::Threads& threads) {
-  gridDim.x = blocks;
-  blockDim.x = count;
+  const auto& [blocks, counts, shared_bytes] = extents;
+  gridDim = {blocks[0], blocks[1], blocks[2]};
+  blockDim = {counts[0], counts[1], counts[2]};
   threads_of_block = &threads;
-  BoundKernel<Arguments> bound{kernel, *static_cast<const std::remove_const_t<Arguments>*>(arguments)};
-  for (blockIdx = {0, 0, 0}; blockIdx.x < blocks; ++blockIdx.x) threads.run(count, bound.run, &bound);
+  shared_memory.assign(shared_bytes / sizeof(std::max_align_t) + 1, {});
+  size_t at = 0;
+  const auto* const bytes = static_cast<const char*>(arguments);
+  BoundKernel<Arguments...> bound{kernel, {take_argument<std::remove_cvref_t<Arguments>>(bytes, at)...}};
+  for (blockIdx.z = 0; blockIdx.z < blocks[2]; ++blockIdx.z)
+    for (blockIdx.y = 0; blockIdx.y < blocks[1]; ++blockIdx.y)
+      for (blockIdx.x = 0; blockIdx.x < blocks[0]; ++blockIdx.x)
+        threads.run(counts[0] * counts[1] * counts[2], bound.run, &bound);
 }

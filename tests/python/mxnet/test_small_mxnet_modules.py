@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headrace as mx
-from headrace.mxnet import _np_fallback, _np_fallback_linalg, contrib, library, misc, rtc
+from headrace.mxnet import _np_fallback, _np_fallback_linalg, contrib, library, misc
 from headrace.mxnet.numpy_op_signature import _get_builtin_op
 
 
@@ -28,12 +28,6 @@ def test_old_learning_rates(caplog):
             misc.FactorScheduler(**wrong)
     with pytest.raises(NotImplementedError):
         misc.LearningRateScheduler()(0)
-
-
-def test_cuda_code_is_refused():
-    for make in (lambda: rtc.CudaModule("..."), lambda: rtc.CudaKernel(None, "f", [], [])):
-        with pytest.raises(NotImplementedError, match="does not compile CUDA"):
-            make()
 
 
 def test_libraries_are_refused(tmp_path):
