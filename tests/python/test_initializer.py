@@ -111,6 +111,23 @@ def test_dispatch_by_suffix(name, expected):
         assert array.asnumpy().tolist() == [expected, expected]
 
 
+def test_plain_names_that_begin_as_enlarging_and_transforming_layers_do():
+    kernel, bias = nd.zeros((1, 2, 4, 4)), nd.ones((6,))
+    init.Zero()("upsampling_weight", kernel)
+    expected = nd.zeros((1, 2, 4, 4))
+    init.Bilinear()("any_weight", expected)
+    assert (kernel.asnumpy() == expected.asnumpy()).all() and kernel.asnumpy().max() == 0.5625
+    init.One()("stn_loc_bias", bias)
+    assert bias.asnumpy().tolist() == [1, 0, 0, 0, 1, 0]
+    init.One()("stn_loc_weight", bias)
+    assert not bias.asnumpy().any()
+    with pytest.raises(ValueError, match="6 numbers"):
+        init.One()("stn_loc_bias", nd.ones((4,)))
+    init.Initializer()._init_bilinear("upsampling_weight", kernel)
+    init.Zero()(InitDesc("upsampling_weight"), kernel)
+    assert not kernel.asnumpy().any()
+
+
 def test_moving_statistics_have_rules_for_plain_names_only():
     array = nd.ones((2,)) * 5
     init.Constant(9)("bn_moving_var", array)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 
 import numpy as np
 
@@ -19,6 +20,12 @@ _SUFFIX_RULES = (
     ("max", "_init_one"),
     ("weight_quantize", "_init_quantized_weight"),
     ("bias_quantize", "_init_quantized_bias"),
+)
+# The same of a name without a description; what begins so and ends so comes first.
+_LEGACY_PREFIX_RULES = (
+    ("upsampling", "", "_init_bilinear"),
+    ("stn_loc", "weight", "_init_zero"),
+    ("stn_loc", "bias", "_init_loc_bias"),
 )
 _LEGACY_RULES = (
     ("bias", "_init_bias"),
@@ -103,7 +110,8 @@ class Initializer:
 
     def __call__(self, desc, arr):
         if not isinstance(desc, InitDesc):
-            self._apply_by_suffix(str(desc), arr, _LEGACY_RULES)
+            name = str(desc)
+            self._apply_by_suffix(name, arr, _legacy_rules(name))
             return
         if desc.global_init is None:
             desc.global_init = self
@@ -137,6 +145,20 @@ class Initializer:
     def _init_one(self, _, arr):
         arr[:] = 1.0
 
+    def _init_bilinear(self, _, arr):
+        height, width = arr.shape[2:]
+        half = math.ceil(width / 2.0)
+        centre = (2 * half - 1 - half % 2) / (2.0 * half)
+        across = 1 - np.abs(np.arange(width) / half - centre)
+        down = 1 - np.abs(np.arange(height) / half - centre)
+        arr[:] = np.broadcast_to(np.outer(down, across), arr.shape).astype(np.float32)
+
+    def _init_loc_bias(self, _, arr):
+        """The affine transformation that changes nothing, for a spatial transformer."""
+        if arr.shape[0] != 6:
+            raise ValueError(f"a transformation of places has 6 numbers, but the bias has shape {arr.shape}")
+        arr[:] = np.array([1.0, 0, 0, 0, 1.0, 0])
+
     _init_bias = _init_beta = _init_zero
     _init_gamma = _init_one
 
@@ -151,6 +173,13 @@ class Initializer:
             "end in weight, bias, gamma (1.0), or beta (0.0). Give the parameter an initializer of its "
             "own: init=mx.init.*."
         )
+
+
+def _legacy_rules(name):
+    for prefix, suffix, rule in _LEGACY_PREFIX_RULES:
+        if name.startswith(prefix) and name.endswith(suffix):
+            return ((suffix, rule),)
+    return _LEGACY_RULES
 
 
 register = get_register_func(Initializer, "initializer")

@@ -304,14 +304,8 @@ class Bilinear(Initializer):
     <NDArray 4x4 @cpu(0)>
     """
 
-    def _init_weight(self, _, arr):
-        height, width = arr.shape[2:]
-        half = math.ceil(width / 2.0)
-        centre = (2 * half - 1 - half % 2) / (2.0 * half)
-        across = 1 - np.abs(np.arange(width) / half - centre)
-        down = 1 - np.abs(np.arange(height) / half - centre)
-        kernel = np.outer(down, across)
-        arr[:] = np.broadcast_to(kernel, arr.shape).astype(np.float32)
+    def _init_weight(self, name, arr):
+        self._init_bilinear(name, arr)
 
 
 @register

@@ -41,6 +41,7 @@ class Dense(HybridBlock):
         self._units = units
         self._in_units = in_units
         self._kwargs = {"num_hidden": units, "no_bias": not use_bias, "flatten": flatten}
+        self._flatten = flatten  # programs that write their own hybrid_forward ask for it
         with self.name_scope():
             self.weight = self.params.get(
                 "weight",
