@@ -98,6 +98,15 @@ void raise_error(ErrorKind kind, const char* text) {
 
 namespace {
 
+// Of the error that is set.
+void set_cause(PyObject* cause) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (value) PyException_SetCause(value, Py_NewRef(cause));
+  PyErr_Restore(type, value, traceback);
+}
+
 void set_error_of_handled() {
   try {
     throw;
@@ -105,6 +114,9 @@ void set_error_of_handled() {
     // already set
   } catch (nanobind::python_error& error) {  // Python code that the library called, a custom backward step
     error.restore();
+  } catch (const CausedError& error) {
+    raise_error(error.kind(), error.what());
+    set_cause(error.cause());
   } catch (const Error& error) {
     raise_error(error.kind(), error.what());
   } catch (const std::bad_alloc&) {

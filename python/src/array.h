@@ -4,9 +4,12 @@
 
 #include <Python.h>
 
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "gil.h"
 #include "headrace/error.hpp"
 #include "headrace/ndarray.hpp"
 
@@ -87,6 +90,21 @@ class Ref {
 
  private:
   PyObject* object_;
+};
+
+// An error of the library for one that Python code raised, which becomes its cause.
+class CausedError final : public Error {
+ public:
+  // Under the GIL; takes a new reference.
+  CausedError(ErrorKind kind, const std::string& message, PyObject* cause)
+      : Error(kind, message), cause_(Py_NewRef(cause), release) {}
+  PyObject* cause() const noexcept { return cause_.get(); }
+
+ private:
+  static void release(PyObject* cause) {
+    free_with_gil(cause, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); });
+  }
+  std::shared_ptr<PyObject> cause_;
 };
 
 // Thrown when a Python error is already set.

@@ -29,8 +29,9 @@ class Callback {
     nb::list list, asked;
     for (NDArray& head : own) list.append(wrapped(std::move(head), np_));
     for (bool one : wanted) asked.append(nb::bool_(one));
-    nb::object results = nb::borrow(function_.get())(list, asked);
-    return arrays_from(results);
+    PyObject* const results = call_python(function_.get(), list.ptr(), asked.ptr());
+    if (!results) throw nb::python_error();
+    return arrays_from(nb::object(nb::steal(results)));
   }
   bool np_ = false;
 

@@ -39,13 +39,15 @@ struct CodeBlock {
 };
 
 // What Python code raised, as an error of the library: its kind is that of the first type in headrace.base.error_types
-// that fits.
-Error library_error(const nb::python_error& error) {
+// that fits. What is to end the program goes on as it is.
+[[noreturn]] void raise_in_library(const nb::python_error& error) {
+  PyObject* const raised = error.value().ptr();
+  if (!PyErr_GivenExceptionMatches(raised, PyExc_Exception)) throw error;
   const nb::object table = nb::module_::import_("headrace.base").attr("error_types");
   size_t kind = 0;
   for (size_t i = nb::len(table); i-- > 1 && kind == 0;)
-    if (PyErr_GivenExceptionMatches(error.value().ptr(), nb::object(table[i]).ptr())) kind = i;
-  return Error(static_cast<ErrorKind>(kind), nb::str(error.value()).c_str());
+    if (PyErr_GivenExceptionMatches(raised, nb::object(table[i]).ptr())) kind = i;
+  throw CausedError(static_cast<ErrorKind>(kind), nb::str(error.value()).c_str(), raised);
 }
 
 // Calls Python code. Rules of shapes and their like are asked where errors of the library are expected.
@@ -55,10 +57,17 @@ auto with_library_errors(F&& code) {
   try {
     return code();
   } catch (const PythonError&) {
-    throw library_error(nb::python_error());
+    raise_in_library(nb::python_error());
   } catch (const nb::python_error& error) {
-    throw library_error(error);
+    raise_in_library(error);
   }
+}
+
+template <class... Arguments>
+nb::object called(const nb::object& callable, const Arguments&... arguments) {
+  PyObject* const result = call_python(callable.ptr(), arguments.ptr()...);
+  if (!result) throw nb::python_error();
+  return nb::steal(result);
 }
 
 std::vector<std::string> texts_from(nb::handle sequence) {
@@ -85,7 +94,8 @@ class PythonProperty final : public CustomProperty {
       nb::list list;
       for (const Shape& shape : inputs) list.append(nb::steal(from_shape(shape)));
       std::vector<Shape> shapes;
-      for (nb::handle shape : object().attr("shapes")(list)) shapes.push_back(to_shape(shape.ptr(), "infer_shape"));
+      for (nb::handle shape : called(nb::object(object().attr("shapes")), list))
+        shapes.push_back(to_shape(shape.ptr(), "infer_shape"));
       return shapes;
     });
   }
@@ -95,7 +105,8 @@ class PythonProperty final : public CustomProperty {
       nb::list list;
       for (DType dtype : inputs) list.append(nb::borrow(numpy_dtype(dtype)));
       std::vector<DType> dtypes;
-      for (nb::handle dtype : object().attr("dtypes")(list)) dtypes.push_back(to_dtype(dtype.ptr()));
+      for (nb::handle dtype : called(nb::object(object().attr("dtypes")), list))
+        dtypes.push_back(to_dtype(dtype.ptr()));
       return dtypes;
     });
   }
@@ -107,7 +118,7 @@ class PythonProperty final : public CustomProperty {
     for (const NDArray& array : arrays) given.append(wrapped(array, np_));
     for (const NDArray& type : types)
       outputs.append(nb::make_tuple(nb::steal(from_shape(type.shape())), nb::borrow(numpy_dtype(type.dtype()))));
-    return arrays_from(nb::object(object().attr("run")(given, outputs)));
+    return arrays_from(called(nb::object(object().attr("run")), given, outputs));
   }
 
  private:

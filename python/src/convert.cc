@@ -269,6 +269,14 @@ DType dtype_of_numpy(PyObject* array) {
          text ? PyUnicode_AsUTF8(text.get()) : "?");
   }
 }
+// The same values in the byte order of this machine.
+Ref native(Ref array) {
+  const Ref dtype(checked(PyObject_GetAttrString(array.get(), "dtype")));
+  const Ref is_native(checked(PyObject_GetAttrString(dtype.get(), "isnative")));
+  if (is_native.get() == Py_True) return array;
+  const Ref ours(checked(PyObject_CallMethod(dtype.get(), "newbyteorder", "s", "=")));
+  return Ref(checked(PyObject_CallMethod(array.get(), "astype", "O", ours.get())));
+}
 }  // namespace
 
 NDArray from_object(PyObject* object, std::optional<DType> dtype) {
@@ -281,6 +289,7 @@ NDArray from_object(PyObject* object, std::optional<DType> dtype) {
   if (!converted && wanted && PyErr_ExceptionMatches(PyExc_OverflowError))
     converted = as_numpy(asarray.get(), object, target);
   if (!converted) throw PythonError();
+  if (!wanted) converted = native(std::move(converted));
   const DType stored = wanted ? *wanted : dtype_of_numpy(converted.get());
   Py_buffer view;
   if (PyObject_GetBuffer(converted.get(), &view, PyBUF_C_CONTIGUOUS) != 0) throw PythonError();

@@ -38,6 +38,17 @@ class WithGil {
 // that is ended, which must not leave the handler.
 [[noreturn]] void stop_ended_thread() noexcept;
 
+// callable(*arguments) under the GIL: a new reference, or null and an error is set. Before Python 3.14 the interpreter
+// may end the thread meanwhile, by unwinding: it stops here, before destructors that want the lock.
+template <class... Arguments>
+PyObject* call_python(PyObject* callable, Arguments*... arguments) {
+  try {
+    return PyObject_CallFunctionObjArgs(callable, arguments..., nullptr);
+  } catch (...) {
+    stop_ended_thread();
+  }
+}
+
 // Calls free(object) under the GIL: at once if this thread holds it, otherwise soon, in a thread that does. Never
 // waits, so the engine's threads may let go of what belongs to Python. After the end of the interpreter nothing is
 // freed.

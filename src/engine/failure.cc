@@ -18,6 +18,14 @@ std::string text_of(const std::exception_ptr& thrown) {
   }
 }
 
+bool is_raised(const FailurePtr& failure) { return failure->raised.load(std::memory_order_relaxed); }
+
+// Of the first `count`, those that say what `told` says count as raised.
+void mark_told(const std::deque<FailurePtr>& failures, size_t count, const Failure& told) {
+  for (size_t i = 0; i < count; ++i)
+    if (failures[i]->says_what(told)) failures[i]->raised.store(true, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 std::exception_ptr loss_during(const std::exception_ptr& lost, std::string_view doing) {
@@ -40,28 +48,28 @@ bool Failure::says_what(const Failure& other) const noexcept {
 void FailureLog::add(FailurePtr failure) {
   lock_.lock();
   const bool is_known = !failures_.empty() && failures_.back().get() == failure.get();
+  if (!is_known && failures_.size() == kMost) forget_raised();
   if (!is_known && failures_.size() < kMost) failures_.push_back(std::move(failure));
   lock_.unlock();
 }
 
 FailurePtr FailureLog::take_first() noexcept {
-  const auto is_raised = [](const FailurePtr& one) { return one->raised.load(std::memory_order_relaxed); };
-  const auto mark_told = [](auto begin, auto end, const Failure& told) {
-    for (; begin != end; ++begin)
-      if ((*begin)->says_what(told)) (*begin)->raised.store(true, std::memory_order_relaxed);
-  };
   FailurePtr first;
   lock_.lock();
-  for (auto one = failures_.begin(); one != failures_.end(); ++one)
-    if (is_raised(*one)) mark_told(failures_.begin(), one, **one);
-  std::erase_if(failures_, is_raised);
+  forget_raised();
   if (!failures_.empty()) {
     first = std::move(failures_.front());
     failures_.pop_front();
-    mark_told(failures_.begin(), failures_.end(), *first);
+    mark_told(failures_, failures_.size(), *first);
   }
   lock_.unlock();
   return first;
+}
+
+void FailureLog::forget_raised() noexcept {
+  for (size_t i = 0; i < failures_.size(); ++i)
+    if (is_raised(failures_[i])) mark_told(failures_, i, *failures_[i]);
+  std::erase_if(failures_, is_raised);
 }
 
 bool FailureLog::report() noexcept {

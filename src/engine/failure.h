@@ -39,8 +39,8 @@ using FailurePtr = IntrusivePtr<const Failure>;
 
 class FailureLog {
  public:
-  // Keeps the oldest kMost failures, one that comes again and again once; a program that never waits must not fill the
-  // memory with its errors.
+  // Keeps the oldest kMost failures that have not been raised, one that comes again and again once; a program that
+  // never waits must not fill the memory with its errors.
   void add(FailurePtr failure);
   // Takes out the oldest failure that has not been raised, if there is one, and raises it. A failure that happened
   // before one that says the same was raised counts as raised.
@@ -55,6 +55,8 @@ class FailureLog {
 
  private:
   FailurePtr take_first() noexcept;
+  // Forgets what was raised, and what says the same and happened before. With the lock.
+  void forget_raised() noexcept;
 
   static constexpr size_t kMost = 1024;
   SpinLock lock_;

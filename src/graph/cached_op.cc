@@ -38,6 +38,10 @@ struct CachedOp::Compiled {
   std::vector<size_t> from_inputs;   // the call's inputs
   std::vector<size_t> from_outputs;  // the call's outputs
   std::vector<size_t> gradient_of;   // which input each output of the backward graph is the gradient of
+
+  size_t value_count() const {
+    return (forward ? forward->graph().values.size() : 0) + (backward ? backward->graph().values.size() : 0);
+  }
 };
 
 namespace {
@@ -267,10 +271,25 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compiled_for(std::span<const
   for (const NDArray& input : inputs)
     if (any) wanted.push_back(has_gradient(input));
   std::shared_ptr<const Compiled> made = compile(inputs, training, wanted);
-  std::unique_lock lock(mutex_);
-  if (known_.size() == kMostKinds) known_.pop_back();
-  known_.emplace(known_.begin(), signature_of(inputs, training, any), made);
+  keep(signature_of(inputs, training, any), made);
   return made;
+}
+
+void CachedOp::keep(std::vector<int64_t> signature, std::shared_ptr<const Compiled> compiled) {
+  std::vector<std::shared_ptr<const Compiled>> dropped;  // goes without the lock
+  const std::unique_lock lock(mutex_);
+  values_known_ += compiled->value_count();
+  known_.emplace(known_.begin(), std::move(signature), std::move(compiled));
+  while (known_.size() > kMostKinds || (known_.size() > 1 && values_known_ > options_.most_values)) {
+    values_known_ -= known_.back().second->value_count();
+    dropped.push_back(std::move(known_.back().second));
+    known_.pop_back();
+  }
+}
+
+size_t CachedOp::kinds_known() {
+  const std::shared_lock lock(mutex_);
+  return known_.size();
 }
 
 std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDArray> inputs, bool training,

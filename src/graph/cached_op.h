@@ -19,6 +19,8 @@ class CachedOp {
  public:
   struct Options {
     bool compile = true;  // false: operators run one by one, as if the block were not hybridized
+    // What is kept of calls with other types, the newest first: about a kilobyte for each value of their graphs.
+    size_t most_values = size_t{1} << 20;
   };
   explicit CachedOp(Symbol symbol) : CachedOp(std::move(symbol), Options()) {}
   CachedOp(Symbol symbol, Options options);
@@ -36,6 +38,8 @@ class CachedOp {
   const Symbol& symbol() const noexcept { return symbol_; }
   // What a call has computed that is this node of the tape, of the node's inputs in their order; null: it is no call.
   static const Symbol* symbol_of_call(const Node& node) noexcept;
+  // Of how many kinds of calls is known what runs.
+  size_t kinds_known();
   // What runs for these inputs in the thread's mode: steps, memory, estimated time.
   std::string explain(std::span<const NDArray> inputs);
 
@@ -44,6 +48,7 @@ class CachedOp {
   struct Backward;
 
   std::shared_ptr<const Compiled> compiled_for(std::span<const NDArray> inputs);
+  void keep(std::vector<int64_t> signature, std::shared_ptr<const Compiled> compiled);
   std::shared_ptr<const Compiled> compile(std::span<const NDArray> inputs, bool training,
                                           const std::vector<bool>& wanted) const;
   std::vector<NDArray> run_compiled(const std::shared_ptr<const Compiled>& compiled, std::span<const NDArray> inputs);
@@ -57,6 +62,7 @@ class CachedOp {
   std::vector<Node*> variables_;
   std::shared_mutex mutex_;
   std::vector<std::pair<std::vector<int64_t>, std::shared_ptr<const Compiled>>> known_;  // newest first
+  size_t values_known_ = 0;                                                              // of their graphs
 };
 
 }  // namespace headrace

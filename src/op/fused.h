@@ -30,6 +30,7 @@ class FusedBuilder {
   int add(const OpDef& op, std::span<const int> inputs, DType dtype);
   // The array becomes the next output of the operator.
   void store(int array);
+  // Operators of equal formulas are one, as long as anybody has it.
   std::shared_ptr<const OpDef> make();
 
  private:

@@ -176,5 +176,17 @@ TEST(FailureLog, DropsTheNewestBeyondItsLimit) {
   EXPECT_EQ(count, 1024);
 }
 
+TEST(FailureLog, WhatWasRaisedTakesNoRoom) {
+  Engine engine(config_with(1));
+  for (int i = 0; i < 1500; ++i) {
+    Var x;
+    Var* const writes[] = {&x};
+    engine.push({.name = "task", .writes = writes}, [i] { throw std::runtime_error(std::to_string(i)); });
+    EXPECT_EQ(message_of([&] { engine.wait_to_read(x); }), std::to_string(i));
+  }
+  engine.push({.name = "task"}, [] { throw std::runtime_error("unread"); });
+  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "unread");
+}
+
 }  // namespace
 }  // namespace headrace

@@ -48,6 +48,17 @@ TEST_F(CachedOps, OtherShapesAndDtypesAreOtherPlans) {
     EXPECT_EQ(op(std::vector{full({n}, 2, DType::kFloat32, Device{})})[0].to_vector<float>().back(), 8);
 }
 
+TEST_F(CachedOps, KeepsPlansUpToTheirTotalSize) {
+  CachedOp op(cube(), {.most_values = 6});
+  for (int64_t n = 1; n < 20; ++n)
+    EXPECT_EQ(op(std::vector{full({n}, 2, DType::kFloat32, Device{})})[0].to_vector<float>().back(), 8);
+  EXPECT_GE(op.kinds_known(), 1u);
+  EXPECT_LE(op.kinds_known(), 3u);
+  CachedOp small(cube(), {.most_values = 0});  // the newest is kept all the same
+  for (int64_t n = 1; n < 4; ++n) small(std::vector{full({n}, 2, DType::kFloat32, Device{})});
+  EXPECT_EQ(small.kinds_known(), 1u);
+}
+
 TEST_F(CachedOps, WrongInputsAreRefused) {
   CachedOp op(Symbol::apply("elemwise_add", "sum", {var("a"), var("b")}));
   EXPECT_EQ(kind_of([&] { op(std::vector{array({1})}); }), ErrorKind::kRuntime);

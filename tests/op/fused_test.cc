@@ -42,5 +42,23 @@ TEST(Fused, WhatAPartReadsIsRoundedAsIfItHadBeenStored) {
             bytes_of(call("tanh", {call("square", {call("exp", {x})})})));
 }
 
+TEST(Fused, EqualFormulasAreOneOperator) {
+  const auto made = [](const char* first, const char* second, DType dtype) {
+    FusedBuilder builder;
+    int array = builder.add_input();
+    for (const char* name : {first, second}) array = builder.add(find_op(name), {&array, 1}, dtype);
+    builder.store(array);
+    return builder.make();
+  };
+  const auto op = made("exp", "_mul_scalar", DType::kFloat32);
+  EXPECT_EQ(made("exp", "_mul_scalar", DType::kFloat32), op);
+  EXPECT_NE(made("exp", "_mul_scalar", DType::kFloat16), op);  // rounds between the two
+  EXPECT_NE(made("exp", "_plus_scalar", DType::kFloat32), op);
+  EXPECT_NE(made("_mul_scalar", "exp", DType::kFloat32), op);
+  const std::weak_ptr<const OpDef> gone = made("sin", "cos", DType::kFloat32);
+  EXPECT_TRUE(gone.expired());
+  EXPECT_TRUE(made("sin", "cos", DType::kFloat32));
+}
+
 }  // namespace
 }  // namespace headrace

@@ -395,6 +395,39 @@ def test_errors_keep_their_types(calls, kind):
     assert isinstance(raised.value, kind) and isinstance(raised.value.__cause__, kind)
 
 
+class _Rules(OP.CustomOpProp):
+    error = None
+
+    def infer_shape(self, in_shape):
+        raise self.error
+
+    def create_operator(self, ctx, shapes, dtypes):
+        return OP.CustomOp()
+
+
+def test_errors_of_rules_have_their_cause():
+    OP.register("test_rules")(_Rules)
+    _Rules.error = ValueError("no such shape")
+    with pytest.raises(mx.MXNetError, match="test_rules.infer_shape.*no such shape") as raised:
+        nd.Custom(nd.ones(2), op_type="test_rules")
+    causes = [raised.value]
+    while causes[-1].__cause__ is not None:
+        causes.append(causes[-1].__cause__)
+    assert causes[-1] is _Rules.error
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_leaves_rules_as_it_is(kind):
+    OP.register("test_rules")(_Rules)
+    _Rules.error = kind("stop")
+    with pytest.raises(kind) as raised:
+        nd.Custom(nd.ones(2), op_type="test_rules")
+    assert raised.value is _Rules.error
+    custom = mx.sym.Custom(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2), op_type="test_rules")
+    with pytest.raises(kind):
+        custom.infer_shape(x=(2, 3))
+
+
 def test_other_errors_are_mxnet_errors(calls):
     calls.backward_code = raising(AssertionError("not so"))
     x = nd.ones(2)

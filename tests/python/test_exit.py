@@ -41,6 +41,42 @@ def test_daemon_threads_at_work(end, status):
         assert "terminate" not in done.stderr
 
 
+def test_daemon_threads_that_run_operators_and_gradients_of_programs():
+    program = """
+        import sys, threading, time
+        from headrace import autograd, nd, operator
+        sys.setswitchinterval(1e-5)
+        class Double(operator.CustomOp):
+            def forward(self, is_train, req, in_data, out_data, aux):
+                self.assign(out_data[0], req[0], nd.array(in_data[0].asnumpy() * 2))
+        @operator.register("double")
+        class DoubleProp(operator.CustomOpProp):
+            def create_operator(self, ctx, shapes, dtypes):
+                return Double()
+        class Triple(autograd.Function):
+            def forward(self, x):
+                return nd.array(x.asnumpy() * 3)
+            def backward(self, dy):
+                return nd.array(dy.asnumpy() * 3)
+        def operators():
+            while True:
+                nd.Custom(nd.ones((3,)), op_type="double").asnumpy()
+        def gradients():
+            x = nd.ones((3,))
+            x.attach_grad()
+            while True:
+                with autograd.record():
+                    y = Triple()(x)
+                y.backward()
+        for work in (operators, gradients, operators):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.2)
+    """
+    for _ in range(3):
+        done = run(program)
+        assert done.returncode == 0, done.stderr
+
+
 def test_daemon_threads_whose_errors_are_raised():
     """Making a Python error runs Python code, in which a thread may be ended."""
     program = """

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <string>
 
 #include "backend/cpu/guarded_memory.h"
 #include "base/check.h"
@@ -42,7 +43,10 @@ size_t region_bytes(int index) noexcept {
   return (size_class::size(index) + kPage - 1) / kPage * kPage;
 }
 
-double gib(double bytes) { return bytes / (1 << 30); }
+std::string size_text(double bytes) {
+  constexpr double kMiB = 1 << 20, kGiB = 1 << 30;
+  return bytes < kGiB ? fmt::format("{:.1f} MiB", bytes / kMiB) : fmt::format("{:.2f} GiB", bytes / kGiB);
+}
 
 }  // namespace
 
@@ -173,10 +177,13 @@ void* HostAllocator::make_room_and_retry(size_t bytes, int index) {
 
 void HostAllocator::refuse(size_t bytes) const {
   const double live = static_cast<double>(counter_.live());
-  fail(ErrorKind::kMemory,
-       "cpu: cannot allocate {:.2f} GiB: {:.2f} GiB are in use and the machine has {:.2f} GiB. Use smaller arrays or "
-       "a smaller batch, or drop arrays that are no longer needed.",
-       gib(static_cast<double>(bytes)), gib(live), gib(static_cast<double>(physical_bytes_)));
+  const bool fits = live + static_cast<double>(bytes) < static_cast<double>(physical_bytes_);
+  fail(
+      ErrorKind::kMemory,
+      "cpu: cannot allocate {}: {} are in use and the machine has {}{}. Use smaller arrays or a smaller batch, or drop "
+      "arrays that are no longer needed.",
+      size_text(static_cast<double>(bytes)), size_text(live), size_text(static_cast<double>(physical_bytes_)),
+      fits ? ", of which others, or a limit of the process (ulimit -v), leave no more" : "");
 }
 
 void HostAllocator::trim() noexcept {

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -87,6 +89,44 @@ class Arenas {
 // Null until the first use, and again around a fork. Replaced only while no loop runs.
 std::atomic<Arenas*> current_arenas{nullptr};
 std::mutex arenas_mutex;  // guards the change of current_arenas from null
+
+// Threads of oneTBB that wait in code of ours, so that none of them holds a lock of oneTBB's when the process is
+// copied.
+class HeldThreads {
+ public:
+  HeldThreads() : arena_(core_count(), 0) {
+    for (int i = 1; i < core_count(); ++i) {
+      arena_.enqueue([state = state_] {
+        state->arrived.fetch_add(1);
+        state->is_over.wait(false);
+      });
+    }
+    // Fewer may come than were asked for, or later.
+    constexpr auto kMost = std::chrono::milliseconds(20);
+    const auto until = std::chrono::steady_clock::now() + kMost;
+    while (state_->arrived.load() < core_count() - 1 && std::chrono::steady_clock::now() < until)
+      std::this_thread::yield();
+  }
+  // In the process that they belong to.
+  ~HeldThreads() {
+    state_->is_over.store(true);
+    state_->is_over.notify_all();
+  }
+  HeldThreads(const HeldThreads&) = delete;
+  HeldThreads& operator=(const HeldThreads&) = delete;
+
+ private:
+  struct State {
+    std::atomic<int> arrived{0};
+    std::atomic<bool> is_over{false};
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  tbb::task_arena arena_;
+};
+
+// Around a fork that could not end them; guarded by arenas_mutex. In a child it stays: what oneTBB knows of these
+// threads must not be touched.
+HeldThreads* held_threads = nullptr;
 
 // In a child whose oneTBB threads could not be ended before the fork: they are gone, but oneTBB counts on them.
 bool threads_are_lost = false;
@@ -195,9 +235,12 @@ void parallel_before_fork() noexcept {
     threads_were_ended = current->end_threads();
     delete current;
   }
+  if (!threads_were_ended && !threads_are_lost && !kSerial) held_threads = new HeldThreads;
 }
 
 void parallel_after_fork(bool in_child) noexcept {
+  HeldThreads* const held = std::exchange(held_threads, nullptr);
+  if (!in_child) delete held;
   arenas_mutex.unlock();
   if (in_child && !threads_were_ended) threads_are_lost = true;
 }

@@ -1,5 +1,6 @@
 // gather_nd and scatter_nd: elements and slices at coordinates.
 #include "op/copy_part.h"
+#include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -61,6 +62,7 @@ OpDef gather_nd() {
 }
 
 void infer_scatter(Infer& i, const ShapeAttrs& a) {
+  expect_extents(i, a.shape);
   const Shape expected = gathered_shape(i, a.shape, i.shape(1));
   i.require(i.shape(0) == expected, ErrorKind::kValue, "expected data of shape {} for indices {} into {}, got {}",
             to_string(expected), to_string(i.shape(1)), to_string(a.shape), to_string(i.shape(0)));

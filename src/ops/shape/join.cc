@@ -43,9 +43,16 @@ struct CountAttrs {
       fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
+enum class Joined : uint8_t {
+  kAlongAxis,
+  kStacked,
+  kStackedAsFirst,  // arrays of as many elements take the shape of the first, as MXNet's stack has it
+};
+
 // The axis of the result along which inputs follow each other, once all shapes are known to fit.
-int64_t joined_axis(const Infer& i, int64_t axis, bool stacked) {
+int64_t joined_axis(const Infer& i, int64_t axis, Joined joined) {
   i.require(i.input_count() > 0, ErrorKind::kValue, "at least one array is needed");
+  const bool stacked = joined != Joined::kAlongAxis;
   const Shape& first = i.shape(0);
   i.require(stacked || !first.empty(), ErrorKind::kValue, "arrays of shape () cannot be joined; use stack");
   int64_t ndim = static_cast<int64_t>(first.size()) + (stacked ? 1 : 0);
@@ -54,6 +61,7 @@ int64_t joined_axis(const Infer& i, int64_t axis, bool stacked) {
     bool fits = i.shape(k).size() == first.size();
     for (size_t d = 0; fits && d < first.size(); ++d)
       fits = i.shape(k)[d] == first[d] || (!stacked && static_cast<int64_t>(d) == axis);
+    fits = fits || (joined == Joined::kStackedAsFirst && element_count(i.shape(k)) == element_count(first));
     i.require(fits, ErrorKind::kValue, "array {} has shape {}, which does not fit {}{}", k, to_string(i.shape(k)),
               to_string(first), stacked ? "; all shapes must be equal" : " beside axis " + std::to_string(axis));
     i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime,
@@ -63,10 +71,10 @@ int64_t joined_axis(const Infer& i, int64_t axis, bool stacked) {
   return axis;
 }
 
-void infer_join(Infer& i, int64_t axis, bool stacked) {
-  axis = joined_axis(i, axis, stacked);
+void infer_join(Infer& i, int64_t axis, Joined joined) {
+  axis = joined_axis(i, axis, joined);
   Shape shape = i.shape(0);
-  if (stacked) {
+  if (joined != Joined::kAlongAxis) {
     shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(i.input_count()));
   } else {
     for (size_t k = 1; k < i.input_count(); ++k)
@@ -75,7 +83,15 @@ void infer_join(Infer& i, int64_t axis, bool stacked) {
   i.output(std::move(shape), i.dtype(0));
 }
 
-void run_join(KernelContext& c, int64_t axis, bool stacked) {
+// The elements of an array, side by side in workspace.
+const void* packed(KernelContext& c, const Tensor& from) {
+  void* const memory = c.workspace(static_cast<size_t>(from.size) * item_size(from.dtype));
+  copy_elements(c, memory, contiguous_strides(from.shape), from.data, from.strides, from.shape, from.dtype);
+  return memory;
+}
+
+void run_join(KernelContext& c, int64_t axis, Joined joined) {
+  const bool stacked = joined != Joined::kAlongAxis;
   const Tensor& to = c.output(0);
   size_t at = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(to.shape.size()), c.name()));
   int64_t item = static_cast<int64_t>(item_size(to.dtype)), done = 0;
@@ -84,7 +100,13 @@ void run_join(KernelContext& c, int64_t axis, bool stacked) {
     Strides strides = contiguous_strides(to.shape);
     int64_t step = strides[at];
     if (stacked) strides.erase(at);
-    copy_elements(c, to.as<char>() + done * step * item, strides, from.data, from.strides, from.shape, to.dtype);
+    char* const place = to.as<char>() + done * step * item;
+    if (stacked && from.shape != c.input(0).shape) {
+      const Shape& first = c.input(0).shape;
+      copy_elements(c, place, strides, packed(c, from), contiguous_strides(first), first, to.dtype);
+    } else {
+      copy_elements(c, place, strides, from.data, from.strides, from.shape, to.dtype);
+    }
     done += stacked ? 1 : from.shape[at];
   }
 }
@@ -146,14 +168,17 @@ void complete_join(Completion& c, int64_t axis) {
   if (rest[at] >= 0) c.set(which, rest);
 }
 
-void complete_stack(Completion& c, int64_t axis) {
+void complete_stack(Completion& c, int64_t axis, Joined joined) {
+  const auto takes = [&](size_t i) { return joined == Joined::kStacked || !c.has_rank(i); };
   Shape one;
   if (c.has_output_rank() && !c.output().empty()) {
     one = c.output();
     one.erase(static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(one.size()), c.name())));
-    for (size_t i = 0; i < c.input_count(); ++i) c.set(i, one);
+    for (size_t i = 0; i < c.input_count(); ++i)
+      if (takes(i)) c.set(i, one);
   }
-  for (size_t i = 0; i < c.input_count(); ++i) {
+  const size_t telling = joined == Joined::kStacked ? c.input_count() : std::min<size_t>(1, c.input_count());
+  for (size_t i = 0; i < telling; ++i) {
     if (!c.has_rank(i)) continue;
     one = c.shape(i);
     const auto ndim = static_cast<int64_t>(one.size()) + 1;
@@ -173,8 +198,8 @@ Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Csr ma
 matrix. Raises ValueError for shapes that do not fit.)",
       .variadic = true,
       .complete = [](Completion& c, const ConcatAttrs& a) { complete_join(c, a.dim); },
-      .infer = [](Infer& i, const ConcatAttrs& a) { infer_join(i, a.dim, false); },
-      .kernel = [](KernelContext& c, const ConcatAttrs& a) { run_join(c, a.dim, false); },
+      .infer = [](Infer& i, const ConcatAttrs& a) { infer_join(i, a.dim, Joined::kAlongAxis); },
+      .kernel = [](KernelContext& c, const ConcatAttrs& a) { run_join(c, a.dim, Joined::kAlongAxis); },
       .storage_forms = {{{StorageKind::kCsr},
                          {StorageKind::kCsr},
                          [](SparseContext& c, const ConcatAttrs&) { join_csr_rows(c); },
@@ -236,16 +261,20 @@ Raises ValueError for shapes that do not fit.)",
 
 template <bool kNp>
 OpDef stack() {
+  constexpr Joined kJoined = kNp ? Joined::kStacked : Joined::kStackedAsFirst;
   return general<StackAttrs>({
       .name = kNp ? "_npi_stack" : "stack",
       .python = {kNp ? "np.stack" : "nd.stack"},
-      .doc = "Arrays of one shape and dtype joined along a new axis. Raises ValueError for shapes that differ.",
+      .doc =
+          kNp ? "Arrays of one shape and dtype joined along a new axis. Raises ValueError for shapes that differ."
+              : "Arrays of one dtype joined along a new axis, in the shape of the first. Raises ValueError for arrays "
+                "of another number of elements.",
       .inputs = {kNp ? "arrays" : "data"},
       .variadic = true,
       .list_input = kNp,
-      .complete = [](Completion& c, const StackAttrs& a) { complete_stack(c, a.axis); },
-      .infer = [](Infer& i, const StackAttrs& a) { infer_join(i, a.axis, true); },
-      .kernel = [](KernelContext& c, const StackAttrs& a) { run_join(c, a.axis, true); },
+      .complete = [](Completion& c, const StackAttrs& a) { complete_stack(c, a.axis, kJoined); },
+      .infer = [](Infer& i, const StackAttrs& a) { infer_join(i, a.axis, kJoined); },
+      .kernel = [](KernelContext& c, const StackAttrs& a) { run_join(c, a.axis, kJoined); },
       .gradient = [](Gradient& g, const StackAttrs& a) { stack_back(g, a.axis); },
       .saves_inputs = kNothing,
       .strided_inputs = true,

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import _core, autograd, nd, np, npx
+from headrace import _core, autograd, nd, np, npx, sym
 from headrace.base import MXNetError
 
 X = numpy.arange(24, dtype="float32").reshape(2, 3, 4)
@@ -325,3 +325,22 @@ def test_empty_arrays():
 def test_what_does_not_fit_raises_at_once(call, error):
     with pytest.raises(error):
         call()
+
+
+def test_stack_of_nd_takes_arrays_of_other_shapes_and_as_many_elements():
+    a, b = nd.arange(6).reshape((2, 3)), (nd.arange(12) + 10).reshape((3, 4))[:, ::2]
+    a.attach_grad(), b.attach_grad()
+    with autograd.record():
+        stacked = nd.stack(a, b, axis=1)
+    expected = numpy.stack([a.asnumpy(), b.asnumpy().reshape(2, 3)], axis=1)
+    assert (stacked.asnumpy() == expected).all()
+    stacked.backward(nd.arange(12).reshape((2, 2, 3)))
+    assert a.grad.asnumpy().tolist() == [[0, 1, 2], [6, 7, 8]]
+    assert b.grad.asnumpy().tolist() == [[3, 4], [5, 9], [10, 11]]
+    symbol = sym.stack(sym.var("a"), sym.var("b"), axis=0)
+    assert symbol.infer_shape(a=(2, 3), b=(6, 1))[1] == [(2, 2, 3)]
+    assert (symbol.eval(a=a, b=b)[0].asnumpy() == nd.stack(a, b).asnumpy()).all()
+    with pytest.raises(ValueError, match="does not fit"):
+        nd.stack(a, nd.ones((5,)))
+    with pytest.raises(ValueError, match="must be equal"):
+        np.stack([np.ones((2, 3)), np.ones((3, 2))])
