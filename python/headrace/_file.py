@@ -7,6 +7,16 @@ import secrets
 import stat
 
 
+def path_text(function, path):
+    """What names a file, as text. TypeError: it is neither text, bytes nor a path."""
+    try:
+        return os.fsdecode(path)
+    except TypeError:
+        raise TypeError(
+            f"{function}: the file name must be a string or a path (pathlib.Path), got {type(path).__name__}"
+        ) from None
+
+
 def open_file(path, mode="rb", **options):
     """Opens a file for reading, as `open` does.
 
@@ -21,15 +31,18 @@ def open_file(path, mode="rb", **options):
 @contextlib.contextmanager
 def replaced_file(path):
     """A binary file that takes the place of `path` in one step when the block ends without an error, and is
-    gone else: processes and threads may write one file at a time. Its folder is there. OSError: it cannot be
-    written, or what the block raises.
+    gone else: processes and threads may write one file at a time. It has the permissions of the old one, and
+    a link stays one. Its folder is there. OSError: it cannot be written, or what the block raises.
     """
     path = os.fsdecode(path)
-    part = f"{path}.{secrets.token_hex(4)}.part"
+    target = os.path.realpath(path)
+    part = f"{target}.{secrets.token_hex(4)}.part"
     try:
         with open(part, "xb") as file:
+            with contextlib.suppress(OSError):  # no old one, or a file system without permissions
+                os.chmod(part, stat.S_IMODE(os.stat(target).st_mode))
             yield file
-        os.replace(part, path)
+        os.replace(part, target)
     except OSError as error:
         if error.filename == part:  # which nobody knows
             error.filename = path
@@ -38,3 +51,23 @@ def replaced_file(path):
     finally:
         with contextlib.suppress(OSError):
             os.unlink(part)
+
+
+def write_file(path, content):
+    """Writes bytes, or a text in UTF-8, as all of a file, or leaves the old one whole. OSError: it cannot.
+
+    As in `save` of arrays, what has nothing to keep or would be torn from those who hold it is written in
+    place: a file that is empty or has several names, a pipe, a file in a folder that takes no other.
+    """
+    opened = open(path, "wb") if _is_written_in_place(path) else replaced_file(path)  # noqa: SIM115
+    with opened as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def _is_written_in_place(path):
+    try:
+        old = os.stat(path)
+    except OSError:
+        return False
+    is_alone = stat.S_ISREG(old.st_mode) and old.st_nlink == 1 and old.st_size > 0
+    return not is_alone or not os.access(os.path.dirname(os.path.realpath(path)), os.W_OK)

@@ -25,11 +25,11 @@ class Callback {
       const bool is_repeated = head && head.storage_kind() == StorageKind::kDense && !head.is_contiguous();
       own.push_back(is_repeated ? contiguous(head) : head);
     }
-    const WithGil lock;
+    PythonCall python;
     nb::list list, asked;
     for (NDArray& head : own) list.append(wrapped(std::move(head), np_));
     for (bool one : wanted) asked.append(nb::bool_(one));
-    PyObject* const results = call_python(function_.get(), list.ptr(), asked.ptr());
+    PyObject* const results = python.call(function_.get(), list.ptr(), asked.ptr());
     if (!results) throw nb::python_error();
     return arrays_from(nb::object(nb::steal(results)));
   }

@@ -50,24 +50,24 @@ struct CodeBlock {
   throw CausedError(static_cast<ErrorKind>(kind), nb::str(error.value()).c_str(), raised);
 }
 
+template <class... Arguments>
+nb::object called(PythonCall& python, const nb::object& callable, const Arguments&... arguments) {
+  PyObject* const result = python.call(callable.ptr(), arguments.ptr()...);
+  if (!result) throw nb::python_error();
+  return nb::steal(result);
+}
+
 // Calls Python code. Rules of shapes and their like are asked where errors of the library are expected.
 template <class F>
 auto with_library_errors(F&& code) {
-  const WithGil lock;
+  PythonCall python;
   try {
-    return code();
+    return code(python);
   } catch (const PythonError&) {
     raise_in_library(nb::python_error());
   } catch (const nb::python_error& error) {
     raise_in_library(error);
   }
-}
-
-template <class... Arguments>
-nb::object called(const nb::object& callable, const Arguments&... arguments) {
-  PyObject* const result = call_python(callable.ptr(), arguments.ptr()...);
-  if (!result) throw nb::python_error();
-  return nb::steal(result);
 }
 
 std::vector<std::string> texts_from(nb::handle sequence) {
@@ -90,22 +90,22 @@ class PythonProperty final : public CustomProperty {
   }
 
   std::vector<Shape> shapes(std::span<const Shape> inputs) const override {
-    return with_library_errors([&] {
+    return with_library_errors([&](PythonCall& python) {
       nb::list list;
       for (const Shape& shape : inputs) list.append(nb::steal(from_shape(shape)));
       std::vector<Shape> shapes;
-      for (nb::handle shape : called(nb::object(object().attr("shapes")), list))
+      for (nb::handle shape : called(python, nb::object(object().attr("shapes")), list))
         shapes.push_back(to_shape(shape.ptr(), "infer_shape"));
       return shapes;
     });
   }
 
   std::vector<DType> dtypes(std::span<const DType> inputs) const override {
-    return with_library_errors([&] {
+    return with_library_errors([&](PythonCall& python) {
       nb::list list;
       for (DType dtype : inputs) list.append(nb::borrow(numpy_dtype(dtype)));
       std::vector<DType> dtypes;
-      for (nb::handle dtype : called(nb::object(object().attr("dtypes")), list))
+      for (nb::handle dtype : called(python, nb::object(object().attr("dtypes")), list))
         dtypes.push_back(to_dtype(dtype.ptr()));
       return dtypes;
     });
@@ -113,12 +113,12 @@ class PythonProperty final : public CustomProperty {
 
   // What Python code raises goes back to Python as it is.
   std::vector<NDArray> run(std::span<const NDArray> arrays, std::span<const NDArray> types) const override {
-    const WithGil lock;
+    PythonCall python;
     nb::list given, outputs;
     for (const NDArray& array : arrays) given.append(wrapped(array, np_));
     for (const NDArray& type : types)
       outputs.append(nb::make_tuple(nb::steal(from_shape(type.shape())), nb::borrow(numpy_dtype(type.dtype()))));
-    return arrays_from(called(nb::object(object().attr("run")), given, outputs));
+    return arrays_from(called(python, nb::object(object().attr("run")), given, outputs));
   }
 
  private:
@@ -140,10 +140,12 @@ void bind_custom(nb::module_& m) {
       [](nb::handle make) {
         PyObject* const factory = make.inc_ref().ptr();  // for as long as the process lives
         set_custom_factory([factory](const std::string& op_type, const CustomTexts& texts) {
-          return with_library_errors([&]() -> std::shared_ptr<const CustomProperty> {
+          return with_library_errors([&](PythonCall& python) -> std::shared_ptr<const CustomProperty> {
             nb::dict arguments;
             for (const auto& [key, text] : texts) arguments[key.c_str()] = nb::str(text.c_str());
-            return std::make_shared<const PythonProperty>(nb::borrow(factory)(op_type.c_str(), arguments));
+            const nb::object make_property = nb::borrow(factory);
+            return std::make_shared<const PythonProperty>(
+                called(python, make_property, nb::str(op_type.c_str()), arguments));
           });
         });
       },

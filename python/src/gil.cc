@@ -54,6 +54,11 @@ WithoutGil::~WithoutGil() {
   or_stop([&] { PyEval_RestoreThread(state_); });
 }
 
+WithGil::~WithGil() {
+  if (!PyGILState_Check()) stop_ended_thread();
+  PyGILState_Release(state_);
+}
+
 WithGil::WithGil() : state_(or_stop([] { return PyGILState_Ensure(); })) {}
 
 void free_with_gil(void* object, void (*free)(void*)) noexcept {

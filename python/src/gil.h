@@ -22,11 +22,12 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-// The thread may run Python code until the end of the scope, whether it held the GIL before or not.
+// The thread may run Python code until the end of the scope, whether it held the GIL before or not. A thread that is
+// ended meanwhile stops at the end of the scope.
 class WithGil {
  public:
   WithGil();
-  ~WithGil() { PyGILState_Release(state_); }
+  ~WithGil();
   WithGil(const WithGil&) = delete;
   WithGil& operator=(const WithGil&) = delete;
 
@@ -38,16 +39,35 @@ class WithGil {
 // that is ended, which must not leave the handler.
 [[noreturn]] void stop_ended_thread() noexcept;
 
-// callable(*arguments) under the GIL: a new reference, or null and an error is set. Before Python 3.14 the interpreter
-// may end the thread meanwhile, by unwinding: it stops here, before destructors that want the lock.
-template <class... Arguments>
-PyObject* call_python(PyObject* callable, Arguments*... arguments) {
-  try {
-    return PyObject_CallFunctionObjArgs(callable, arguments..., nullptr);
-  } catch (...) {
-    stop_ended_thread();
+// The GIL for code of ours that calls Python code: makes its arguments and looks at what it returns. Before Python 3.14
+// the interpreter may end a thread wherever Python code runs, by unwinding. Only call() runs any, and stops there,
+// before destructors that want the GIL; the collector, which runs finalizers, rests otherwise.
+class PythonCall {
+ public:
+  PythonCall() : collects_(PyGC_Disable()) {}
+  ~PythonCall() {
+    if (collects_) PyGC_Enable();
   }
-}
+  PythonCall(const PythonCall&) = delete;
+  PythonCall& operator=(const PythonCall&) = delete;
+
+  // callable(*arguments): a new reference, or null and an error is set.
+  template <class... Arguments>
+  PyObject* call(PyObject* callable, Arguments*... arguments) {
+    if (collects_) PyGC_Enable();
+    try {
+      PyObject* const result = PyObject_CallFunctionObjArgs(callable, arguments..., nullptr);
+      collects_ = PyGC_Disable();
+      return result;
+    } catch (...) {
+      stop_ended_thread();
+    }
+  }
+
+ private:
+  const WithGil lock_;
+  int collects_;  // whether the collector runs where Python code does
+};
 
 // Calls free(object) under the GIL: at once if this thread holds it, otherwise soon, in a thread that does. Never
 // waits, so the engine's threads may let go of what belongs to Python. After the end of the interpreter nothing is

@@ -1,7 +1,10 @@
 """Files in MXNet's format: those that MXNet wrote, the bytes that we write, and broken files."""
 
+import contextlib
 import json
 import os
+import pathlib
+import resource
 import struct
 import tempfile
 
@@ -11,8 +14,9 @@ import recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace import MXNetError, context, nd, np, npx, sym
-from headrace._file import replaced_file
+import headrace as hr
+from headrace import MXNetError, context, gluon, nd, np, npx, sym
+from headrace._file import replaced_file, write_file
 from headrace.util import np_array, np_shape
 
 FOLDER = recorded.folder() / "params"
@@ -265,6 +269,34 @@ def test_what_cannot_be_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("kind", [str, pathlib.Path, os.fsencode])
+def test_every_kind_of_name_of_a_file(tmp_path, kind):
+    path = kind(str(tmp_path / "näher"))
+    nd.save(path, nd.array([1]))
+    assert nd.load(path)[0].asscalar() == 1
+    npx.save(path, np.array([2]))
+    assert npx.load(path)[0].item() == 2
+    sym.var("a").save(path)
+    assert sym.load(path).name == "a"
+    net = gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd")
+    for save, load in (
+        (net.save_parameters, net.load_parameters),
+        (net.collect_params().save, net.collect_params().load),
+        (trainer.save_states, trainer.load_states),
+    ):
+        save(path)
+        load(path)
+    assert os.listdir(tmp_path) == ["näher"]
+
+
+def test_names_that_are_none():
+    for call in (nd.load, npx.load, sym.load, sym.var("a").save, lambda name: nd.save(name, nd.ones(1))):
+        with pytest.raises(TypeError, match="must be a string or a path .*, got int"):
+            call(5)
+
+
 def test_missing_files():
     for path in ("/nowhere/at all.params", "missing.params"):
         with pytest.raises(MXNetError) as raised:
@@ -416,3 +448,74 @@ def test_a_file_is_replaced_when_all_is_written(tmp_path):
         file.write(b"new")
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new" and os.listdir(tmp_path) == ["file"]
+
+
+@pytest.fixture
+def full_disk():
+    """Makes a context within which no file takes more than one byte."""
+
+    @contextlib.contextmanager
+    def full():
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return full
+
+
+def writers():
+    """Functions that write a file of a program, each to a path."""
+    net = gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    store = hr.kv.create()
+    store.set_optimizer(hr.optimizer.Adam())
+    module = hr.mod.Module(hr.sym.FullyConnected(hr.sym.var("data"), num_hidden=2), label_names=[])
+    module.bind([("data", (1, 3))])
+    module.init_params()
+    module.init_optimizer(kvstore=None)
+    net.hybridize()
+    net(nd.ones((1, 3)))
+    return {
+        "trainer": gluon.Trainer(net.collect_params(), "adam").save_states,
+        "symbol": sym.var("a").save,
+        "store": store.save_optimizer_states,
+        "module": module.save_optimizer_states,
+        "block": lambda path: net.save(path.removesuffix("-model.json")),
+        "arrays": lambda path: nd.save(path, nd.ones(3)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["trainer", "symbol", "store", "module", "block", "arrays"])
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path, full_disk, kind):
+    write, path = writers()[kind], tmp_path / "a-model.json"
+    write(str(path))
+    (tmp_path / "a-model.params").unlink(missing_ok=True)
+    before = path.read_bytes()
+    with full_disk(), pytest.raises((OSError, MXNetError)):
+        write(str(path))
+    assert path.read_bytes() == before and os.listdir(tmp_path) == [path.name]
+
+
+def test_what_is_written_keeps_permissions_and_links(tmp_path):
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_file(str(link), "näher")
+    assert link.is_symlink() and path.read_text("utf-8") == "näher"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+def test_who_holds_a_file_of_several_names_or_an_empty_one_reads_what_is_written(tmp_path):
+    path, other = tmp_path / "file", tmp_path / "other"
+    path.write_text("old")
+    os.link(path, other)
+    write_file(path, b"new")
+    assert other.read_bytes() == b"new"
+    with tempfile.NamedTemporaryFile() as file:
+        write_file(file.name, b"some")
+        assert file.read() == b"some"

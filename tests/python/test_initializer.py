@@ -211,6 +211,21 @@ def test_registering():
     assert param.data().asnumpy().tolist() == [7, 7]
 
 
+def test_an_initializer_that_is_verbose_without_a_function_tells_nothing(caplog):
+    class Loud(init.Initializer):
+        def __init__(self):
+            super().__init__()
+            self._verbose = True
+
+        def _init_weight(self, name, arr):
+            arr[:] = 5
+
+    net = hr.gluon.nn.Dense(1, in_units=2)
+    with caplog.at_level("INFO"):
+        net.initialize(Loud())
+    assert net.weight.data().asnumpy().tolist() == [[5, 5]] and not caplog.records
+
+
 def test_verbose(caplog):
     with caplog.at_level("INFO"):
         init.Load({"a": nd.array([3, 4])}, init.Constant([0, 4]).set_verbosity(True), True)(

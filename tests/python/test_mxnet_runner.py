@@ -35,7 +35,7 @@ for name in ["autograd", "gluon", "nd", "np", "npx", "random", "init", "metric",
     assert getattr(mx, name) is getattr(headrace, name), name
 assert nn is headrace.gluon.nn and gloss is headrace.gluon.loss and mx.ndarray is nd
 assert transforms is headrace.gluon.data.vision.transforms
-assert nn.__spec__.name == nn.__name__ == "headrace.gluon.nn"
+assert nn.__spec__.name == "headrace.gluon.nn" and nn.__name__ == "mxnet.gluon.nn"
 assert mx.nd.NDArray is headrace.nd.NDArray
 """
     output_of(code)
@@ -267,7 +267,7 @@ def test_what_is_there_for_mxnet_alone():
     code = """
 import mxnet as mx, headrace, headrace.mxnet.test_utils
 import mxnet.test_utils as tools
-assert tools is mx.test_utils is headrace.mxnet.test_utils and tools.__name__ == "headrace.mxnet.test_utils"
+assert tools is mx.test_utils is headrace.mxnet.test_utils and tools.__name__ == "mxnet.test_utils"
 assert "test_utils" in dir(mx)
 from mxnet.test_utils import *
 assert mx.__version__ == "1.9.1" and mx.test_utils is tools and np.__name__ == "numpy"

@@ -13,6 +13,7 @@ from ..base import MXNetError
 from ..context import Context, cpu, current_context
 from ..ndarray import NDArray
 from ._replicas import Replicas
+from ._trained import Trained
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter"]
 
@@ -52,7 +53,7 @@ def _context_list(ctx):
     return list({_slot(context): context for context in reversed(contexts)}.values())[::-1]
 
 
-class Parameter:
+class Parameter(Trained):
     """An array that training changes, with its gradient.
 
     Parameters
@@ -83,7 +84,6 @@ class Parameter:
     <NDArray 2x2 @cpu(0)>
     """
 
-    _trainer = None  # the Trainer of the parameter
     _latest_version = 0  # of any parameter
 
     def __init__(
@@ -422,15 +422,6 @@ class Parameter:
         found = self._check_and_get(self._data, row_id.ctx if one else list)
         self._trainer._row_sparse_pull(self, found, row_id)
         return found if one else list(found)
-
-    def _set_trainer(self, trainer):
-        """Makes `trainer` (or None) the one of the parameter. RuntimeError: a sparse one has another."""
-        if self._stype != "default" and trainer and self._trainer and self._trainer is not trainer:
-            raise RuntimeError(
-                f"Failed to set the trainer for Parameter '{self.name}' because it was already set. More "
-                f"than one trainers for a {self._stype} Parameter is not supported."
-            )
-        self._trainer = trainer
 
     def zero_grad(self):
         """Sets every gradient to zero."""

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import warnings
+from collections import OrderedDict
 
 from .. import _arrays as arrays
 from .. import initializer
@@ -68,8 +69,8 @@ class Block:
         self._empty_prefix = prefix == ""
         self._prefix, self._params = BlockScope.name_block(prefix, params, self._alias())
         self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
-        self._scope = BlockScope(self)
-        self._children = {}
+        self._child_counter = {}  # by the first part of their names
+        self._children = OrderedDict()  # as in MXNet: programs move children
         self._reg_params = {}
         self._forward_hooks = {}
         self._forward_pre_hooks = {}
@@ -155,7 +156,9 @@ class Block:
 
     def name_scope(self):
         """`with self.name_scope():` blocks made inside get names that start with this block's prefix."""
-        return self._scope
+        return BlockScope(self)
+
+    _scope = property(name_scope)  # MXNet's field, which programs read
 
     def register_child(self, block, name=None):
         """Adds a child; `name` defaults to the number of children so far."""

@@ -11,6 +11,7 @@ import json
 import pathlib
 
 from .. import symbol as sym
+from .._file import write_file
 from ..base import MXNetError
 from .graph import Graph
 
@@ -43,7 +44,7 @@ def save_model(block, prefix):
     counter = itertools.count()
     key = _numbered(block, counter)
     model = {key: _described(block, counter)}
-    pathlib.Path(f"{prefix}-model.json").write_text(json.dumps(model), encoding="utf-8")
+    write_file(f"{prefix}-model.json", json.dumps(model))
     block.save_parameters(f"{prefix}-model.params")
 
 

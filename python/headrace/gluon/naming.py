@@ -9,8 +9,9 @@ from .parameter_dict import ParameterDict
 class BlockScope:
     """What `with block.name_scope():` enters: blocks made inside get names below the block's prefix.
 
-    One scope belongs to one block and keeps the counters of its children. The innermost scope is a property
-    of the thread.
+    The block keeps the counters of its children, and no scope: in a cycle with one it would live on until
+    Python collects garbage, and its parameters' memory with it. The innermost scope is a property of the
+    thread.
 
     Examples
     --------
@@ -24,7 +25,7 @@ class BlockScope:
 
     def __init__(self, block):
         self._block = block
-        self._counter = {}
+        self._counter = block._child_counter
         self._outer = []
 
     @classmethod

@@ -1,5 +1,7 @@
 """ParameterDict: the parameters of a block by name, shared between blocks on request."""
 
+from collections import OrderedDict
+
 import numpy as np
 
 from .. import _arrays as arrays
@@ -42,7 +44,7 @@ class ParameterDict:
     def __init__(self, prefix="", shared=None):
         self._prefix = prefix
         self._shared = shared
-        self._params = {}
+        self._params = OrderedDict()  # as in MXNet: programs move parameters
 
     def __repr__(self):
         lines = "\n".join(f"  {param}" for param in self.values())

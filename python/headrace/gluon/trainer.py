@@ -6,7 +6,7 @@ import itertools
 from .. import _core, distributed
 from .. import optimizer as opt
 from .._exchange import GradientExchange
-from .._file import open_file
+from .._file import open_file, write_file
 from ..base import ArrayValueError, MXNetError
 from ..kvstore import KVStore, KVStoreBase, is_capable
 from ..optimizer.fused import are_numbers
@@ -154,7 +154,7 @@ class Trainer(TrainerStore):
         A gradient is stale when no backward has written it since the last step. UserWarning (raised, before
         anything changes): one is stale on some context; with `ignore_stale_grad` it counts as zero there, and
         a parameter whose gradient is stale on all contexts stays as it is; where several workers share a
-        synchronous store with servers it is updated with zeros. ZeroDivisionError: `batch_size` is 0.
+        synchronous store with servers it is updated with zeros. ValueError: `batch_size` is 0.
         """
         if self._repeated is not None and self._repeated(batch_size, Parameter._latest_version):
             return
@@ -292,7 +292,14 @@ class Trainer(TrainerStore):
         )
 
     def _rescale(self, batch_size):
-        self._check_and_rescale_grad(self._scale / batch_size)
+        try:
+            scale = self._scale / batch_size
+        except ZeroDivisionError:
+            raise ArrayValueError(
+                "Trainer: batch_size must not be 0, gradients are divided by it; give the number of samples "
+                "of the batch"
+            ) from None
+        self._check_and_rescale_grad(scale)
 
     def _check_and_rescale_grad(self, scale):
         if self._update_on_kvstore and self._optimizer.rescale_grad != scale and self._has_remote_optimizer():
@@ -494,8 +501,7 @@ class Trainer(TrainerStore):
         if self._update_on_kvstore:
             self._store.save_optimizer_states(fname, dump_optimizer=True)
             return
-        with open(fname, "wb") as file:
-            file.write(self._updaters[0].get_states(dump_optimizer=True))
+        write_file(fname, self._updaters[0].get_states(dump_optimizer=True))
 
     def load_states(self, fname):
         """Reads a file of `save_states` (MXNet's as well); its optimizer, learning rate included, replaces

@@ -9,6 +9,7 @@ from .. import recordio
 from .._file import open_file
 from .._semantics import is_np_array
 from ..io import DataBatch, DataIter
+from ..io.base import check_batch_size
 from .augmenters import CreateAugmenter
 from .files import imdecode
 
@@ -85,6 +86,7 @@ class ImageIter(DataIter):
         last_batch_handle="pad",
         **kwargs,
     ):
+        check_batch_size(self, batch_size)
         super().__init__(batch_size)
         assert path_imgrec or path_imglist or isinstance(imglist, list), (
             "ImageIter: path_imgrec, path_imglist or a list imglist is needed"

@@ -132,7 +132,7 @@ class Initializer:
         self._init_default(name, arr)
 
     def _report(self, name, what, arr):
-        if self._verbose:
+        if self._verbose and self._print_func:  # subclasses may set the former alone
             logging.info("Initialized %s as %s: %s", name, what, self._print_func(arr))
 
     def _init_weight(self, name, arr):

@@ -5,7 +5,7 @@ import collections
 
 import numpy
 
-from ..base import MXNetError
+from ..base import ArrayValueError, MXNetError
 
 __all__ = ["DataBatch", "DataDesc", "DataIter"]
 
@@ -31,6 +31,12 @@ def check_part(part_index, num_parts):
     """MXNetError: there is no such part."""
     if not 0 <= part_index < num_parts:
         raise MXNetError(f"part_index must be from 0 to num_parts - 1, got {part_index} of {num_parts}")
+
+
+def check_batch_size(data_iter, batch_size):
+    """ArrayValueError: a pass in such batches has no end."""
+    if batch_size < 1:
+        raise ArrayValueError(f"{type(data_iter).__name__}: batch_size must be at least 1, got {batch_size}")
 
 
 class DataDesc(collections.namedtuple("DataDesc", ["name", "shape"])):

@@ -7,7 +7,7 @@ import numpy
 from .. import _arrays as arrays
 from .._file import open_file
 from ..base import MXNetError
-from .base import DataBatch, DataDesc, DataIter, check_part, from_text
+from .base import DataBatch, DataDesc, DataIter, check_batch_size, check_part, from_text
 from .idx import read_idx
 
 __all__ = ["CSVIter", "MNISTIter", "MXDataIter"]
@@ -51,6 +51,7 @@ class RowsIter(MXDataIter):
     """Base of iterators over rows of two NumPy arrays, or of what has `take`."""
 
     def __init__(self, data, label, batch_size, dtype=None, data_name="data", label_name="softmax_label"):
+        check_batch_size(self, batch_size)
         super().__init__(batch_size)
         self._dtype = numpy.dtype(dtype or "float32")
         self._data, self._label = data, label

@@ -5,7 +5,7 @@ import numpy
 from .. import _arrays as arrays
 from ..base import ArrayValueError
 from ..ndarray import NDArray, sparse, take
-from .base import DataBatch, DataDesc, DataIter
+from .base import DataBatch, DataDesc, DataIter, check_batch_size
 
 __all__ = ["NDArrayIter"]
 
@@ -51,8 +51,9 @@ class NDArrayIter(DataIter):
     Dense batches in order are views. There are as many samples as the first array of data has; what others
     have beyond them is not read.
 
-    AssertionError: no data. TypeError: no arrays. ValueError: an array has fewer samples than the first.
-    NotImplementedError: CSRNDArrays, and 'discard' is not what happens to the last batch.
+    AssertionError: no data. TypeError: no arrays. ValueError: an array has fewer samples than the first, or
+    batch_size is less than 1. NotImplementedError: CSRNDArrays, and 'discard' is not what happens to the last
+    batch.
 
     Examples
     --------
@@ -72,6 +73,7 @@ class NDArrayIter(DataIter):
 
     def __init__(self, data, label=None, batch_size=1, shuffle=False, last_batch_handle="pad",
                  data_name="data", label_name="softmax_label", layout="NCHW"):  # fmt: skip
+        check_batch_size(self, batch_size)
         super().__init__(batch_size)
         self.data = named_arrays(data, data_name, allow_empty=False)
         self.label = named_arrays(label, label_name, allow_empty=True)

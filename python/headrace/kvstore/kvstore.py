@@ -5,7 +5,7 @@ import weakref
 
 from .. import distributed
 from .. import optimizer as _optimizer
-from .._file import open_file
+from .._file import open_file, write_file
 from ..base import ArrayTypeError, ArrayValueError, MXNetError
 from ..ndarray import NDArray
 from ..util import is_np_array
@@ -287,9 +287,7 @@ class KVStore(KVStoreBase):
         """Writes the states of the optimizer to a file of MXNet's format, with the optimizer itself when
         `dump_optimizer`. AssertionError: no optimizer is set.
         """
-        states = self._optimizer_updater("save").get_states(dump_optimizer)
-        with open(fname, "wb") as file:
-            file.write(states)
+        write_file(fname, self._optimizer_updater("save").get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname):
         """Reads what `save_optimizer_states` wrote, here or in MXNet; an optimizer in the file replaces the

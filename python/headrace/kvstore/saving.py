@@ -7,7 +7,7 @@ import pathlib
 import sys
 import warnings
 
-from .._file import open_file
+from .._file import open_file, write_file
 from ..base import MXNetError
 from ..ndarray import empty, load, save, zeros
 from ..optimizer.state_io import dump_states, load_states
@@ -63,8 +63,7 @@ class SavingStore(KVStore):
         """
         self._need_optimizer("save")
         self._pulled()  # after the pushes of this worker
-        with open(fname, "wb") as file:
-            file.write(self._states(dump_optimizer))
+        write_file(fname, self._states(dump_optimizer))
 
     def load_optimizer_states(self, fname):
         """Gives the servers the states of a file, which may come from other numbers of servers or from one

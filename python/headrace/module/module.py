@@ -10,6 +10,7 @@ from .. import _arrays as arrays
 from .. import optimizer as opt
 from .._checkpoint import load_checkpoint, save_checkpoint
 from .._exchange import GradientExchange, create_store
+from .._file import write_file
 from ..base import ArrayValueError
 from ..context import Context, current_context
 from ..initializer import InitDesc
@@ -132,7 +133,7 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname)
         else:
-            pathlib.Path(fname).write_bytes(self._updaters[0].get_states())
+            write_file(fname, self._updaters[0].get_states())
 
     def load_optimizer_states(self, fname):
         """Reads what save_optimizer_states wrote. OSError: no such file. ValueError: it is another."""

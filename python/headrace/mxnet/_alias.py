@@ -135,18 +135,28 @@ class _NamingLoader(importlib.machinery.SourceFileLoader):
         _show_as_imported(module)
 
 
+def _own_name(module: types.ModuleType) -> str:
+    """The name under which Headrace imports the module, whatever its `__name__` says."""
+    return getattr(module.__spec__, "name", module.__name__)
+
+
 def _mxnet_name(module: types.ModuleType) -> str:
-    return "mxnet" + module.__name__.removeprefix(__package__).removeprefix("headrace")
+    return "mxnet" + _own_name(module).removeprefix(__package__).removeprefix("headrace")
 
 
 def _show_as_imported(module: types.ModuleType) -> None:
     """Puts the module among the imported ones, where libraries look before they ask what an array is; it says
     from then on what MXNet has and it has not.
+
+    A package says MXNet's name, by which programs tell `mx.nd` from `mx.sym`. Other modules keep theirs, with
+    which they compare that of functions and classes; so does the package of this one, which is not `mxnet`.
     """
     name = _mxnet_name(module)
     if not any(part.startswith("_") for part in name.split(".")):
         _name_what_is_missing(name, module)
         sys.modules.setdefault(name, module)
+        if module.__package__ == _own_name(module) != __package__:
+            module.__name__ = name
 
 
 def _own_names() -> list[str]:
@@ -165,7 +175,7 @@ def _find_module(name: str) -> types.ModuleType | None:
     parent = sys.modules.get(parent_name) or _find_module(parent_name)
     if parent is None:
         return None
-    own_name = f"{parent.__name__}.{child}"
+    own_name = f"{_own_name(parent)}.{child}"
     if hasattr(parent, "__path__") and importlib.util.find_spec(own_name) is not None:
         return importlib.import_module(own_name)
     value = getattr(parent, child, None)
@@ -187,13 +197,13 @@ _MissingName.__module__, _MissingName.__qualname__ = "builtins", "AttributeError
 
 def _show_homes(module: types.ModuleType) -> None:
     """Makes classes of the module say that they are where MXNet's are; their pickles do not name them."""
-    for name, home in _homes.SHOWN.get(module.__name__, {}).items():
+    for name, home in _homes.SHOWN.get(_own_name(module), {}).items():
         vars(module)[name].__module__ = home
 
 
 def _name_all_that_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
     """As `_name_what_is_missing`, for the module and what it brought along."""
-    own = module.__name__
+    own = _own_name(module)
     for name, loaded in list(sys.modules.items()):
         if f"{name}.".startswith(f"{own}.") and isinstance(loaded, types.ModuleType):
             _name_what_is_missing(mxnet_name + name[len(own) :], loaded)
@@ -209,10 +219,11 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
     lookup: Callable[[str], Any] | None = vars(module).get("__getattr__")
     if hasattr(lookup, "mxnet_name"):
         return
+    own_name = _own_name(module)
     _show_homes(module)
-    homes = _homes.NAMES.get(module.__name__, ())
+    homes = _homes.NAMES.get(own_name, ())
     homes = (homes,) if isinstance(homes, str) else homes
-    if any(child.startswith(f"{module.__name__}.") for child in _homes.MODULES):
+    if any(child.startswith(f"{own_name}.") for child in _homes.MODULES):
         vars(module).setdefault("__path__", [])  # a package, whose modules are elsewhere
 
     def __getattr__(name: str) -> Any:
@@ -225,14 +236,14 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
                 if isinstance(value, types.ModuleType):  # imported when it was first used
                     _name_all_that_is_missing(f"{mxnet_name}.{name}", value)
                 return value
-        if f"{module.__name__}.{name}" in _homes.MODULES:
-            return importlib.import_module(_homes.MODULES[f"{module.__name__}.{name}"])
+        if f"{own_name}.{name}" in _homes.MODULES:
+            return importlib.import_module(_homes.MODULES[f"{own_name}.{name}"])
         # Imports look for `__path__`, when what the other home needs may not be complete yet.
         for home in () if name.startswith("__") else homes:
             if hasattr(importlib.import_module(home), name):
                 return getattr(sys.modules[home], name)
         path = f"{mxnet_name}.{name}"
-        submodule = f"{module.__name__}.{name}"
+        submodule = f"{own_name}.{name}"
         folders = [] if name.startswith("_") else getattr(module, "__path__", [])
         if folders and importlib.machinery.PathFinder.find_spec(submodule, folders) is not None:
             value = importlib.import_module(submodule)  # MXNet's packages import theirs at once
@@ -245,5 +256,5 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
 
     __getattr__.mxnet_name = mxnet_name
     module.__getattr__ = __getattr__
-    if module.__name__ in _homes.STARS:
-        module.__all__ = [*module.__all__, *_homes.STARS[module.__name__]]
+    if own_name in _homes.STARS:
+        module.__all__ = [*module.__all__, *_homes.STARS[own_name]]

@@ -1,6 +1,6 @@
 """Names that MXNet's modules have because they call a C library, and that programs import from there.
 
-There is no such library here: the types and helpers are real, and every function of `_LIB` is an error.
+There is no such library here: the types and helpers are real, and `_LIB` has a few functions in Python.
 """
 
 import builtins
@@ -8,9 +8,16 @@ import ctypes
 
 import numpy as np
 
-from ..base import ArrayAttributeError, MXNetError
+from ..base import MXNetError
+from ..context import _ContextType
+from . import _c_library
+
+_LIB = _c_library
 
 py_slice = builtins.slice
+
+# Programs give the class of Context, whose property default_ctx is, another `__setattr__`.
+_MXClassPropertyMetaClass, _MXClassPropertyDescriptor = _ContextType, builtins.property
 
 mx_int, mx_uint, mx_int64, mx_float = ctypes.c_int, ctypes.c_uint, ctypes.c_int64, ctypes.c_float
 mx_float_p = ctypes.POINTER(mx_float)
@@ -81,16 +88,6 @@ DLManagedTensor._fields_ = (
     ("manager_ctx", ctypes.c_void_p),
     ("deleter", ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensor))),
 )
-
-
-class _NoLibrary:
-    def __getattr__(self, name):
-        raise ArrayAttributeError(
-            f"mx.base._LIB.{name}: there is no C library of MXNet in Headrace; call the Python functions"
-        )
-
-
-_LIB = _NoLibrary()
 
 
 class _NullType:

@@ -46,8 +46,10 @@ MODULES = {
     "headrace.symbol.numpy._symbol": "headrace.symbol.numpy",
 }
 
-# Where classes whose values programs print (`print(type(x))`) say that they are from: what MXNet's say.
+# Where classes say that they are from, for programs that print them (`print(type(x))`) or write their names
+# to files: what MXNet's say.
 SHOWN = {
+    "headrace.context": {"Context": "mxnet.context"},
     "headrace.gluon.parameter": {"Parameter": "mxnet.gluon.parameter"},
     "headrace.ndarray.ndarray": {"NDArray": "mxnet.ndarray.ndarray"},
     "headrace.numpy.multiarray": {"ndarray": "mxnet.numpy"},

@@ -27,6 +27,12 @@ class CudaModule:
         axpy = module.get_kernel("axpy", "const float *x, float *y, float alpha")
         x, y = mx.nd.ones((10,), ctx=mx.gpu(0)), mx.nd.zeros((10,), ctx=mx.gpu(0))
         axpy.launch([x, y, 3.0], mx.gpu(0), (1, 1, 1), (10, 1, 1))
+
+    >>> from headrace.mxnet import rtc
+    >>> rtc.CudaModule(source="")  # without a GPU
+    Traceback (most recent call last):
+        ...
+    headrace.base.MXNetError: CudaModule: CUDA code is compiled for an NVIDIA GPU, ...
     """
 
     def __init__(self, source, options=(), exports=()):
@@ -43,7 +49,16 @@ class CudaModule:
 
 
 class CudaKernel:
-    """A kernel of a `CudaModule`, made by its `get_kernel`."""
+    """A kernel of a `CudaModule`, made by its `get_kernel`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rtc
+    >>> rtc.CudaModule("...").get_kernel("f", "float *x")  # without a GPU
+    Traceback (most recent call last):
+        ...
+    headrace.base.MXNetError: CudaModule: CUDA code is compiled for an NVIDIA GPU, ...
+    """
 
     def __init__(self, kernel):
         self._kernel = kernel

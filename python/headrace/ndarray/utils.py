@@ -1,6 +1,7 @@
 """Saving and loading arrays in MXNet's file format."""
 
 from .. import _core
+from .._file import path_text
 from .ndarray import NDArray
 
 __all__ = ["save", "load", "load_frombuffer"]
@@ -39,7 +40,7 @@ def save(fname, data):
     for one in arrays:
         if not isinstance(one, NDArray):
             raise TypeError(f"save: only arrays can be saved, got {type(one).__name__}")
-    _core.save(str(fname), arrays, names)
+    _core.save(path_text("save", fname), arrays, names)
 
 
 def _result(loaded, np):
@@ -66,9 +67,7 @@ def load(fname):
     [1. 2.]
     <NDArray 2 @cpu(0)>}
     """
-    if not isinstance(fname, str):
-        raise TypeError(f"load: the file name must be a string, got {type(fname).__name__}")
-    return _result(_core.load(fname, False), False)
+    return _result(_core.load(path_text("load", fname), False), False)
 
 
 def load_frombuffer(buf):

@@ -1,6 +1,7 @@
 """Saving and loading np arrays in MXNet's file format."""
 
 from .. import _core
+from .._file import path_text
 from ..ndarray.utils import _result
 from ..numpy.multiarray import ndarray
 
@@ -40,7 +41,7 @@ def save(file, arr):
     for one in arrays:
         if not isinstance(one, ndarray):
             raise TypeError(f"save: only np arrays can be saved here, got {type(one).__name__}")
-    _core.save(str(file), arrays, names)
+    _core.save(path_text("save", file), arrays, names)
 
 
 def load(file):
@@ -60,6 +61,4 @@ def load(file):
     ...     print(npx.load(path))
     {'weight': array([1., 2.])}
     """
-    if not isinstance(file, str):
-        raise TypeError(f"load: the file name must be a string, got {type(file).__name__}")
-    return _result(_core.load(file, True), True)
+    return _result(_core.load(path_text("load", file), True), True)

@@ -5,6 +5,7 @@ import pathlib
 import re
 
 from .. import _core
+from .._file import path_text, write_file
 from .._semantics import is_np_array, is_np_shape
 from ..attribute import AttrScope
 from ..base import MXNetError, NotImplementedForSymbol
@@ -236,9 +237,9 @@ class Symbol(Arithmetic, WithoutValues):
         if args and kwargs:
             raise ValueError("Can only specify known argument shapes either by positional or kwargs way.")
         known = self.list_arguments()
-        given = dict(zip(known, args)) if args else kwargs
+        arguments, given = set(known), dict(zip(known, args)) if args else kwargs
         for name in given:
-            if name not in known:
+            if name not in arguments:
                 listed = "".join(f"\n\t[{i}]{one}" for i, one in enumerate(known))
                 raise MXNetError(f"infer: argument name {name} not found.\nCandidate arguments:{listed}")
         return {name: value for name, value in given.items() if value is not None}
@@ -271,9 +272,7 @@ class Symbol(Arithmetic, WithoutValues):
 
     def save(self, fname, remove_amp_cast=True):
         """Writes the JSON to a file, by default without the casts of mixed precision."""
-        if not isinstance(fname, str):
-            raise TypeError("fname need to be string")
-        pathlib.Path(fname).write_text(self.tojson(remove_amp_cast), encoding="utf-8")
+        write_file(path_text("symbol.save", fname), self.tojson(remove_amp_cast))
 
     # --- running ---
 
@@ -466,8 +465,7 @@ def load(fname):
     ...     print(sym.load(path).list_outputs())
     ['act_output']
     """
-    if not isinstance(fname, str):
-        raise TypeError("fname need to be string")
+    fname = path_text("symbol.load", fname)
     path = pathlib.Path(fname)
     if path.exists() and not path.is_file():  # to read one of another kind may never end, or never begin
         raise MXNetError(f'symbol.load: Open "{fname}": it is not a regular file')

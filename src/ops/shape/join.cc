@@ -1,5 +1,8 @@
 // Operators that put arrays side by side.
 
+#include <algorithm>
+#include <vector>
+
 #include "base/check.h"
 #include "op/copy_part.h"
 #include "op/gradient.h"
@@ -131,9 +134,9 @@ void stack_back(Gradient& g, int64_t axis) {
   }
 }
 
-// Arrays that are joined agree, and agree with the result, except along the axis. There the one that is not known is
-// what the others leave.
-void complete_join(Completion& c, int64_t axis) {
+// Arrays that are joined agree, and agree with the result, except along the axis. There up to `most` that are not known
+// are equal parts of what the others leave.
+void complete_join(Completion& c, int64_t axis, size_t most) {
   std::optional<Shape> known;
   if (c.has_output_rank()) known = c.output();
   for (size_t i = 0; i < c.input_count() && !known; ++i)
@@ -151,21 +154,24 @@ void complete_join(Completion& c, int64_t axis) {
   for (size_t i = 0; i < c.input_count(); ++i) c.set(i, common);  // raises where the shapes do not agree
   c.set_output(0, common);
   int64_t sum = 0;
-  size_t unknown = 0, which = 0;
+  std::vector<size_t> unknown;
   for (size_t i = 0; i < c.input_count(); ++i) {
     const int64_t extent = c.shape(i)[at];
     sum += std::max<int64_t>(extent, 0);
-    if (extent == -1) ++unknown, which = i;
+    if (extent == -1) unknown.push_back(i);
   }
-  if (unknown == 0) {
+  if (unknown.empty()) {
     Shape result(known->size(), -1);
     result[at] = sum;
     c.set_output(0, result);
   }
-  if (!c.has_output_rank() || c.output()[at] == -1 || unknown != 1) return;
-  Shape rest(known->size(), -1);
-  rest[at] = c.output()[at] - sum;
-  if (rest[at] >= 0) c.set(which, rest);
+  if (!c.has_output_rank() || c.output()[at] == -1 || unknown.empty() || unknown.size() > most) return;
+  const auto parts = static_cast<int64_t>(unknown.size());
+  const int64_t rest = c.output()[at] - sum;
+  if (rest < 0 || rest % parts != 0) return;
+  Shape part(known->size(), -1);
+  part[at] = rest / parts;
+  for (const size_t i : unknown) c.set(i, part);
 }
 
 void complete_stack(Completion& c, int64_t axis, Joined joined) {
@@ -187,6 +193,7 @@ void complete_stack(Completion& c, int64_t axis, Joined joined) {
   }
 }
 
+template <size_t kMostUnknown = 1>
 OpDef concat() {
   return general<ConcatAttrs>({
       .name = "Concat",
@@ -197,7 +204,7 @@ OpDef concat() {
 Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Csr matrices joined with dim=0 give a csr
 matrix. Raises ValueError for shapes that do not fit.)",
       .variadic = true,
-      .complete = [](Completion& c, const ConcatAttrs& a) { complete_join(c, a.dim); },
+      .complete = [](Completion& c, const ConcatAttrs& a) { complete_join(c, a.dim, kMostUnknown); },
       .infer = [](Infer& i, const ConcatAttrs& a) { infer_join(i, a.dim, Joined::kAlongAxis); },
       .kernel = [](KernelContext& c, const ConcatAttrs& a) { run_join(c, a.dim, Joined::kAlongAxis); },
       .storage_forms = {{{StorageKind::kCsr},
@@ -213,9 +220,10 @@ matrix. Raises ValueError for shapes that do not fit.)",
   });
 }
 
-// The same for the parameters of recurrent layers, which files of MXNet join with an operator of their own.
+// The same for the parameters of recurrent layers, which files of MXNet join with an operator of their own: the first
+// weights of both directions depend on inputs that may not be known.
 OpDef rnn_param_concat() {
-  OpDef op = concat();
+  OpDef op = concat<2>();
   op.name = "_rnn_param_concat";
   op.aliases = {};
   op.python = {"nd._internal._rnn_param_concat"};
@@ -249,7 +257,7 @@ Raises ValueError for shapes that do not fit.)",
       .array_names = {.inputs = "data", .outputs = {"out"}},
       .complete =
           [](Completion& c, const ConcatenateAttrs& a) {
-            if (a.axis) complete_join(c, *a.axis);
+            if (a.axis) complete_join(c, *a.axis, 1);
           },
       .compose =
           [](std::span<const NDArray> in, const ConcatenateAttrs& a) {

@@ -1,6 +1,8 @@
+import concurrent.futures
 import multiprocessing
 import os
 import random
+import threading
 import time
 
 import numpy
@@ -197,6 +199,21 @@ def test_rounds_may_be_left_and_nested(workers):
     next(first)
     assert [next(second).asnumpy()[0] for _ in range(3)] == [0, 4, 8]
     assert next(first).asnumpy()[0] == 4
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_threads_may_share_a_loader(workers):
+    loader = DataLoader(Squares(), 2, **workers)
+    together = threading.Barrier(4)
+
+    def read():
+        together.wait()
+        return [[batch[1].asnumpy().tolist() for batch in loader] for _ in range(5)]
+
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        reads = [threads.submit(read) for _ in range(4)]
+    numbers = [list(range(begin, min(begin + 2, 23))) for begin in range(0, 23, 2)]
+    assert all(one.result() == [numbers] * 5 for one in reads)
 
 
 @pytest.mark.parametrize("thread_pool", [False, True])

@@ -1,6 +1,7 @@
 """What happens when a dataset fails, a worker dies or hangs, or the user interrupts."""
 
-import multiprocessing
+import concurrent.futures
+import multiprocessing.pool
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import time
 import pytest
 
 from headrace.gluon.data import DataLoader, Dataset
+from headrace.gluon.data.dataloader import _MultiWorkerIter
 
 POOLS = [pytest.param(False, id="processes"), pytest.param(True, id="threads")]
 
@@ -55,6 +57,30 @@ def test_an_error_keeps_its_type_and_the_loader_goes_on(thread_pool):
     assert caught.value.errno == 5
     assert read == [0, 1, 2, 3, 4, 5]
     assert next(iter(loader)).asnumpy().tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "workers", [{"num_workers": 0}, {"num_workers": 2}, {"num_workers": 2, "thread_pool": True}]
+)
+def test_a_stop_iteration_of_a_dataset_is_an_error(workers):
+    loader = DataLoader(Acting(lambda: next(iter([]))), 2, **workers)
+    read = []
+    with pytest.raises(RuntimeError, match="dataset.* raised StopIteration") as caught:
+        for batch in loader:
+            read.extend(batch.asnumpy().tolist())
+    assert isinstance(caught.value.__cause__, StopIteration)
+    assert read == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_stop_iteration_in_a_pool_of_a_program_is_an_error():
+    def worker_fn(rows, batchify_fn, dataset):
+        return next(iter(rows))
+
+    pool = multiprocessing.pool.ThreadPool(1)
+    rounds = _MultiWorkerIter(pool, None, [[1], [], [2]], worker_fn=worker_fn, prefetch=1, dataset=())
+    assert next(rounds) == 1
+    with pytest.raises(RuntimeError, match="dataset.* raised StopIteration"):
+        next(rounds)
 
 
 def test_an_error_brings_the_traceback_of_the_worker():
@@ -130,6 +156,40 @@ def test_timeout(thread_pool):
         next(rounds)
     assert time.monotonic() - start < 10
     release.set()
+
+
+HANGING = """
+import multiprocessing, time
+from headrace.gluon.data import DataLoader
+class Hanging(list):
+    def __getitem__(self, idx):
+        time.sleep(3600)
+try:
+    next(iter(DataLoader(Hanging(range(4)), 2, num_workers=1, timeout=0.2{more})))
+except multiprocessing.TimeoutError:
+    raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize("more", ["", ", thread_pool=True"])
+def test_a_program_ends_while_a_worker_hangs(more):
+    run = subprocess.run(
+        [sys.executable, "-c", HANGING.format(more=more)], stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    assert (run.returncode, run.stderr) == (3, b"")
+
+
+def test_a_thread_that_waits_learns_that_another_ended_the_workers():
+    release = multiprocessing.get_context("fork").Event()
+    loader = DataLoader(Acting(release.wait), 10, num_workers=1)
+    rounds = [iter(loader), iter(loader)]
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(next, one) for one in rounds]
+        time.sleep(0.1)
+        loader._worker_pool.close()
+        for one in waiting:
+            with pytest.raises(RuntimeError, match="worker processes have ended"):
+                one.result()
 
 
 def test_an_old_round_after_the_workers_died():

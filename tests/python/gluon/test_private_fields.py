@@ -47,6 +47,26 @@ def test_a_parameter_made_of_another_one():
         assert layer(x).asnumpy().tolist() == [[6, 6]]
 
 
+def test_children_and_parameters_may_be_moved():
+    net = nn.HybridSequential(prefix="net_")
+    net.add(nn.Dense(2, in_units=3, prefix="first_"), nn.Activation("relu", prefix="second_"))
+    net._children.move_to_end("0")
+    assert [child.name for child in net._children.values()] == ["second", "first"]
+    params = net.collect_params()
+    params._params.move_to_end("first_weight")
+    assert list(params) == ["first_bias", "first_weight"]
+    net.initialize(mx.init.One())
+    net.hybridize()
+    assert net(-nd.ones((1, 3))).asnumpy().tolist() == [[0, 0]]
+
+
+def test_a_scope_of_names_is_a_field():
+    net = nn.HybridSequential(prefix="net_")
+    for number in range(2):
+        with net._scope:
+            assert nn.Dense(2).name == f"net_dense{number}"
+
+
 def test_where_a_parameter_is():
     p = gluon.Parameter("p", shape=(2,))
     assert p._ctx_list is None and p._ctx_map == [[], []] and p._deferred_init == ()

@@ -174,7 +174,7 @@ def test_zero_is_no_batch_size():
     net = network()
     trainer = Trainer(net.collect_params(), "sgd")
     steps(net, trainer, 4)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ValueError, match="batch_size must not be 0"):
         steps(net, trainer, 1, 0)
 
 

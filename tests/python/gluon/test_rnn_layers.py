@@ -1,6 +1,7 @@
 """Layers compute what stacks of cells with the same parameters do, and what MXNet's do."""
 
 import json
+import re
 
 import numpy
 import pytest
@@ -216,6 +217,18 @@ def test_sizes_that_no_layer_can_have_are_refused(size):
         rnn.LSTM(2, num_layers=size)
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4, 5)])
+def test_an_input_of_other_axes_is_named(shape, hybrid):
+    layer = rnn.LSTM(2, layout="NTC", prefix="lstm_")
+    layer.initialize()
+    if hybrid:
+        layer.hybridize()
+    wanted = re.escape("LSTM lstm: expected an input of three axes, NTC (T: steps, N: sequences")
+    with pytest.raises(ValueError, match=rf"{wanted}.* got shape {re.escape(str(shape))}"):
+        layer(nd.ones(shape))
+
+
 def test_bad_input_is_named():
     with pytest.raises(AssertionError, match=r"Invalid layout NCT; must be one of \['TNC' or 'NTC'\]"):
         rnn.GRU(2, layout="NCT")
@@ -357,3 +370,28 @@ def test_a_layer_that_makes_its_states_explains_what_runs():
     layer(x)
     assert "steps" in first and layer.explain(x) == first
     assert "steps" in layer.explain(x, layer.begin_state(1))
+
+
+def test_layers_of_both_directions_do_not_change_the_order_of_initialization():
+    class Net(gluon.HybridBlock):
+        def __init__(self, **sizes):
+            super().__init__()
+            with self.name_scope():
+                self.layer = rnn.LSTM(3, layout="NTC", bidirectional=True, **sizes)
+                self.a, self.b = nn.Dense(2, flatten=False), nn.Dense(2, flatten=False)
+
+        def hybrid_forward(self, F, x):
+            hidden = self.layer(x)
+            first = self.a(hidden)
+            return F.exp(self.b(hidden)) * first
+
+    def weights(**sizes):
+        hr.random.seed(5)
+        net = Net(**sizes)
+        net.initialize(hr.init.Xavier())
+        net.hybridize()
+        net(nd.ones((2, 3, 4)))
+        return [layer.weight.data().asnumpy() for layer in (net.a, net.b)]
+
+    for found, expected in zip(weights(), weights(input_size=4)):
+        assert (found == expected).all()

@@ -201,7 +201,7 @@ ERRORS = [
     (lambda: Trainer([gluon.Parameter("w", shape=(2,))], "sgd"), RuntimeError, "has not been initialized"),
     (lambda: Trainer([parameter(), elsewhere()], "sgd"), AssertionError, "same set of contexts"),
     (lambda: deferred().step(1), gluon.DeferredInitializationError, "initialization was deferred"),
-    (zero_batch, ZeroDivisionError, "zero"),
+    (zero_batch, ValueError, "batch_size must not be 0"),
     (lambda: Trainer([parameter()], "sgd").load_states("/nowhere/x"), FileNotFoundError, "nowhere"),
 ]
 

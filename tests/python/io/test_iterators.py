@@ -153,6 +153,18 @@ def test_csv_iter_takes_texts(tables):
         mx.io.CSVIter(tables["data_csv"], "(3,)", batch_size="three")
 
 
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_holds_a_sample_at_least(tables, images, size):
+    for make in (
+        lambda: mx.io.NDArrayIter(X, Y, size),
+        lambda: mx.io.CSVIter(**{**tables, "batch_size": size}),
+        lambda: mx.io.MNISTIter(**{**images[1], "batch_size": size}),
+        lambda: mx.image.ImageIter(size, (3, 4, 4), imglist=[]),
+    ):
+        with pytest.raises(ValueError, match=rf"Iter: batch_size must be at least 1, got {size}$"):
+            make()
+
+
 def test_csv_iter_errors(tables, tmp_path):
     with pytest.raises(mx.MXNetError, match="nope.csv cannot be read"):
         mx.io.CSVIter(**{**tables, "data_csv": "nope.csv"})

@@ -234,3 +234,19 @@ def test_helpers_that_modules_of_programs_use():
     for part in (block, between):
         part.initialize()
     assert between(block(mx.nd.ones((1, 6, 4, 4)))).shape == (1, 5, 2, 2)
+
+
+def test_the_metaclass_of_contexts_takes_another_setattr(monkeypatch):
+    from mxnet.base import _MXClassPropertyDescriptor, _MXClassPropertyMetaClass
+
+    def assign(cls, key, value):
+        found = cls.__dict__.get(key)
+        if isinstance(found, _MXClassPropertyDescriptor):
+            return found.__set__(cls, value)
+        return super(_MXClassPropertyMetaClass, cls).__setattr__(key, value)
+
+    monkeypatch.setattr(_MXClassPropertyMetaClass, "__setattr__", assign)
+    with mx.cpu(0):
+        mx.Context.default_ctx = mx.Context("cpu", 1)
+        assert mx.Context.default_ctx == mx.nd.ones(1).context == mx.cpu(1)
+    assert isinstance(vars(type(mx.Context))["default_ctx"], _MXClassPropertyDescriptor)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headrace as mx
-from headrace.mxnet._c_names import NDArrayHandle
+from headrace.mxnet._c_names import _LIB, NDArrayHandle, check_call
 
 
 def test_a_handle_names_the_array():
@@ -67,3 +67,48 @@ def test_monitors_cast_what_they_are_given():
     executor.set_monitor_callback(note)
     executor.forward()
     assert seen == {"relu_output": [0, 3]}
+
+
+class TestFunctionsOfTheLibrary:
+    @pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "bfloat16"])
+    def test_elements_are_copied_by_pointers(self, dtype):
+        x = mx.nd.array([[1, 2], [3, 4]], dtype=dtype).T
+        out = np.zeros(4, x.dtype)
+        place, size = out.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(x.size)
+        check_call(_LIB.MXNDArraySyncCopyToCPU(x.handle, place, size))
+        assert (out.reshape(2, 2) == x.asnumpy()).all()
+        y = mx.nd.zeros((2, 2), dtype=dtype)
+        check_call(_LIB.MXNDArraySyncCopyFromCPU(y.handle, place, size))
+        assert (y.asnumpy() == x.asnumpy()).all() and y.dtype == x.dtype
+
+    def test_pointers_of_every_kind(self):
+        x, floats = mx.np.array([1.0, 2.0]), (ctypes.c_float * 2)()
+        for place in (floats, ctypes.byref(floats), ctypes.pointer(floats), ctypes.addressof(floats)):
+            floats[:] = [0, 0]
+            check_call(_LIB.MXNDArraySyncCopyToCPU(NDArrayHandle(x.handle), place, 2))
+            assert floats[:] == [1, 2]
+        empty = mx.nd.zeros((0, 2))
+        check_call(_LIB.MXNDArraySyncCopyToCPU(empty.handle, None, 0))
+        check_call(_LIB.MXNDArraySyncCopyFromCPU(empty.handle, None, 0))
+
+    def test_memory_of_another_size_is_left_alone(self):
+        x, floats = mx.nd.ones((3,)), (ctypes.c_float * 2)()
+        for copy in (_LIB.MXNDArraySyncCopyToCPU, _LIB.MXNDArraySyncCopyFromCPU):
+            with pytest.raises(mx.MXNetError, match="memory of 2 elements for an array of 3"):
+                copy(x.handle, floats, ctypes.c_size_t(2))
+        assert floats[:] == [0, 0] and (x.asnumpy() == 1).all()
+
+    def test_waiting_seeds_and_the_version(self):
+        check_call(_LIB.MXNDArrayWaitAll())
+        drawn = []
+        for seed in (7, ctypes.c_int(7)):
+            check_call(_LIB.MXRandomSeed(seed))
+            drawn.append(mx.nd.random.uniform(shape=(3,)).asnumpy().tolist())
+        assert drawn[0] == drawn[1]
+        version = ctypes.c_int()
+        check_call(_LIB.MXGetVersion(ctypes.byref(version)))
+        assert version.value == 10901
+
+    def test_other_functions_are_errors(self):
+        with pytest.raises(AttributeError, match="_LIB.MXNDArrayFree: there is no C library of MXNet"):
+            _LIB.MXNDArrayFree(0)

@@ -297,6 +297,11 @@ def test_sentences_of_about_one_length_make_a_batch(layout, caplog):
     assert len(list(batches)) == 2
 
 
+def test_a_batch_holds_a_sentence_at_least():
+    with pytest.raises(ValueError, match="BucketSentenceIter: batch_size must be at least 1, got 0"):
+        rnn.BucketSentenceIter([[1, 2]], 0, buckets=[2])
+
+
 def test_sentences_that_fit_nowhere_are_refused():
     with pytest.raises(ValueError, match="expected the layout 'NT' or 'TN', got 'TNC'"):
         rnn.BucketSentenceIter([[1, 2]], 1, layout="TNC")

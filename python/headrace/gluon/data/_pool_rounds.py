@@ -15,6 +15,14 @@ __all__ = ["ForkingPickler", "_MultiWorkerIter", "_as_in_context"]
 _as_in_context = as_in_context
 
 
+def refuse_to_end(error):
+    """RuntimeError of a StopIteration from what makes a batch, which would end an epoch early."""
+    raise RuntimeError(
+        "DataLoader: the dataset, a transform or batchify_fn raised StopIteration, which would end the epoch "
+        "early; catch it there, or call next() with a default"
+    ) from error
+
+
 class _MultiWorkerIter:
     """The batches of `batch_sampler`, ordered ahead from a pool with `apply_async` and given in order.
 
@@ -79,6 +87,9 @@ class _MultiWorkerIter:
                 f"No batch came from the workers within {self._timeout} seconds. If reading one may take "
                 "longer, give a larger timeout."
             ) from error
+        except StopIteration as error:
+            self._worker_pool.terminate()
+            refuse_to_end(error)
         except Exception:
             self._worker_pool.terminate()
             raise

@@ -1,7 +1,7 @@
 """Worker processes that make batches, as seen from the parent.
 
-The pool belongs to the process and is used by one thread at a time. There is no helper thread: orders are
-sent and results received inside `submit` and `result`.
+The pool belongs to the process; several threads may use it. There is no helper thread: orders are sent inside
+`submit`, and results received inside `result` by one of the threads that wait for theirs, for all of them.
 """
 
 import itertools
@@ -10,6 +10,7 @@ import os
 import pickle
 import select
 import signal
+import threading
 import time
 import warnings
 import zlib
@@ -23,6 +24,7 @@ from ._shared_memory import Lease, Segment
 from ._worker import Worker
 
 _EXIT_SECONDS = 1
+_LONGEST_POLL_SECONDS = 1  # another thread may close the pool just before a poll begins
 
 
 class WorkerTraceback(Exception):
@@ -109,6 +111,8 @@ class ProcessPool:
 
     def __init__(self, num_workers, fetch):
         self._owner = os.getpid()
+        self._changed = threading.Condition()  # its lock is held while anything of the pool is used
+        self._is_receiving = False  # whether a thread waits for the workers, which it does without the lock
         self._requests = itertools.count()
         self._where = {}  # request -> member that works on it
         self._results = {}  # request -> (kind, content) received but not asked for yet; see `result`
@@ -132,17 +136,18 @@ class ProcessPool:
 
     def submit(self, rows):
         """Orders the batch of `rows` from the worker with the fewest orders. Gives the request."""
-        self._check_running()
-        request = next(self._requests)
-        member = min(self._members, key=lambda m: (not m.alive, m.orders))
-        self._where[request] = member
-        member.orders += 1
-        free = member.free.popleft() if member.free else None
-        try:
-            member.connection.send((request, rows, is_np_array(), free))
-        except OSError:
-            self._bury(member)
-        return request
+        with self._changed:
+            self._check_running()
+            request = next(self._requests)
+            member = min(self._members, key=lambda m: (not m.alive, m.orders))
+            self._where[request] = member
+            member.orders += 1
+            free = member.free.popleft() if member.free else None
+            try:
+                member.connection.send((request, rows, is_np_array(), free))
+            except OSError:
+                self._bury(member)
+            return request
 
     def result(self, request, timeout):
         """The batch of `request`.
@@ -151,14 +156,15 @@ class ProcessPool:
         died that had this order; `multiprocessing.TimeoutError` after `timeout` seconds. The last two end the
         pool.
         """
-        self._check_running()
-        try:
-            self._receive_until(request, timeout)
-        except BaseException:  # an interrupt may leave half a message unread
-            self.close()
-            raise
-        kind, content = self._results.pop(request)
-        del self._where[request]
+        with self._changed:
+            self._check_running()
+            try:
+                self._receive_until(request, timeout)
+            except BaseException:  # an interrupt may leave half a message unread
+                self.close()
+                raise
+            kind, content = self._results.pop(request)
+            del self._where[request]
         if kind == "error":
             _raise_from_worker(*content)
         if kind == "death":
@@ -169,28 +175,34 @@ class ProcessPool:
 
     def discard(self, request):
         """Nobody will ask for the result of `request`."""
-        if self._where.pop(request, None):
-            self._results.pop(request, None)
+        if self._owner != os.getpid():
+            return
+        with self._changed:
+            if self._where.pop(request, None):
+                self._results.pop(request, None)
 
     def close(self):
         """Ends the workers. Batches that were handed out stay valid."""
         if self._owner != os.getpid():
             return
-        for member in self._members:
-            member.connection.close()
-        deadline = time.monotonic() + _EXIT_SECONDS
-        for member in self._members:
-            member.process.join(max(deadline - time.monotonic(), 0))
-            if member.process.is_alive():
-                member.process.kill()
-                member.process.join()
-        self._members = []
+        with self._changed:
+            members, self._members = self._members, []
+            for member in members:
+                member.connection.close()
+            deadline = time.monotonic() + _EXIT_SECONDS
+            for member in members:
+                member.process.join(max(deadline - time.monotonic(), 0))
+                if member.process.is_alive():
+                    member.process.kill()
+                    member.process.join()
+            self._changed.notify_all()
 
     def _receive_until(self, request, timeout):
         deadline = time.monotonic() + timeout
         while request not in self._results:
             left = deadline - time.monotonic()
-            ready = self._poll.poll(max(left, 0) * 1000)
+            ready = self._wait(max(left, 0))
+            self._check_running()
             if not ready and left <= 0:
                 raise multiprocessing.TimeoutError(
                     f"No batch from {self._where[request].describe()} within {timeout} seconds. "
@@ -199,6 +211,23 @@ class ProcessPool:
                 )
             for member in {self._by_descriptor[descriptor] for descriptor, _ in ready}:
                 self._receive(member)
+
+    def _wait(self, seconds):
+        """Lets other threads use the pool until workers have sent something; the descriptors of these.
+
+        None of them: the time is over, or another thread receives.
+        """
+        if self._is_receiving:
+            self._changed.wait(seconds)
+            return ()
+        self._is_receiving = True
+        self._changed.release()
+        try:
+            return self._poll.poll(min(seconds, _LONGEST_POLL_SECONDS) * 1000)
+        finally:
+            self._changed.acquire()
+            self._is_receiving = False
+            self._changed.notify_all()
 
     def _receive(self, member):
         """Takes in the next message of `member`."""
@@ -228,7 +257,7 @@ class ProcessPool:
             for descriptor in member.descriptors():
                 self._poll.unregister(descriptor)
         message = member.describe_death()
-        for request, where in self._where.items():
+        for request, where in list(self._where.items()):
             if where is member:
                 self._results.setdefault(request, ("death", message))
 

@@ -2,25 +2,36 @@
 
 import multiprocessing
 import os
-from concurrent.futures import ThreadPoolExecutor
+import queue
+import threading
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 
 from ..._semantics import is_np_array, reset_np, set_np
 
 
 class ThreadPool:
-    """`num_workers` threads that call `fetch(rows)`."""
+    """`num_workers` threads that call `fetch(rows)`. The end of the program does not wait for them."""
 
     def __init__(self, num_workers, fetch):
         self._owner = os.getpid()
-        self._fetch = fetch
-        self._threads = ThreadPoolExecutor(num_workers, thread_name_prefix="DataLoader worker")
+        self._num_workers = num_workers
+        self._orders = queue.SimpleQueue()  # (request, rows, whether in np mode), or None for a thread to end
+        for number in range(num_workers):
+            threading.Thread(
+                target=_work,
+                args=(self._orders, fetch),
+                name=f"DataLoader worker thread {number}",
+                daemon=True,
+            ).start()
 
     def usable(self):
         return self._owner == os.getpid()
 
     def submit(self, rows):
-        return self._threads.submit(self._fetch_in_mode, rows, is_np_array())
+        request = Future()
+        self._orders.put((request, rows, is_np_array()))
+        return request
 
     def result(self, request, timeout):
         try:
@@ -36,9 +47,23 @@ class ThreadPool:
         request.cancel()
 
     def close(self):
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for _ in range(self._num_workers):
+            self._orders.put(None)
 
-    def _fetch_in_mode(self, rows, np_mode):
+
+def _work(orders, fetch):
+    while (order := orders.get()) is not None:
+        _serve(fetch, *order)
+        del order
+
+
+def _serve(fetch, request, rows, np_mode):
+    if not request.set_running_or_notify_cancel():
+        return
+    try:
         if is_np_array() != np_mode:  # the mode belongs to each thread
             (set_np if np_mode else reset_np)()
-        return self._fetch(rows)
+        request.set_result(fetch(rows))
+    except BaseException as error:
+        request.set_exception(error)
+        del request  # which the traceback of the error would keep

@@ -1,5 +1,6 @@
 """The DataLoader: batches of a dataset, made in this thread, in threads or in worker processes."""
 
+import threading
 import weakref
 from collections import deque
 
@@ -9,7 +10,12 @@ from ..._arrays import NDArray
 from ...context import cpu_pinned
 from ._batches import batch_reader
 from ._host import as_in_context, map_arrays, to_array
-from ._pool_rounds import ForkingPickler, _as_in_context, _MultiWorkerIter  # noqa: F401 (client libraries)
+from ._pool_rounds import (  # noqa: F401 (client libraries)
+    ForkingPickler,
+    _as_in_context,
+    _MultiWorkerIter,
+    refuse_to_end,
+)
 from .batchify import default_batchify_fn, host_batchify
 from .dataset import SimpleDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -17,6 +23,10 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler
 __all__ = ["DataLoader", "DataLoaderV1", "default_batchify_fn", "default_mp_batchify_fn"]
 
 default_mp_batchify_fn = default_batchify_fn  # a DataLoader knows by itself when processes batch
+
+# Threads may share a loader, and processes are forked by one thread at a time: else those of different pools
+# keep ends of each other's connections open. A fork holds it, so a worker must be able to take it again.
+_starting = threading.RLock()
 
 
 class DataLoader:
@@ -30,10 +40,11 @@ class DataLoader:
     the next round when one ends.
 
     Workers start with the first iteration and stay; what is done to the dataset after that they do not see.
+    Several threads may iterate at once, each its own iterator.
 
     ValueError: contradictory arguments. While iterating: what the dataset raises, with the worker's traceback
-    as its cause; RuntimeError when a worker process dies; multiprocessing.TimeoutError when a batch takes
-    longer than `timeout` seconds.
+    as its cause; RuntimeError when a worker process dies, or of a StopIteration, which is no end of the
+    epoch; multiprocessing.TimeoutError when a batch takes longer than `timeout` seconds.
 
     Examples
     --------
@@ -91,7 +102,8 @@ class DataLoader:
     def __iter__(self):
         if self._num_workers == 0:
             return self._read_here()
-        prepared, self._next_round = self._next_round, None
+        with _starting:
+            prepared, self._next_round = self._next_round, None
         return prepared or self._start_round()
 
     def refresh(self):
@@ -105,10 +117,15 @@ class DataLoader:
     def _read_here(self):
         fetch = _Fetch(self._dataset, self._batchify_fn)
         for rows in self._batch_sampler:
-            yield self._finish(fetch(rows))
+            try:
+                batch = fetch(rows)
+            except StopIteration as error:
+                refuse_to_end(error)
+            yield self._finish(batch)
 
     def _start_round(self):
-        self._ensure_pool()
+        with _starting:
+            self._ensure_pool()
         return _Round(self)
 
     def _ensure_pool(self):
@@ -192,6 +209,9 @@ class _Round:
         try:
             batch = self._worker_pool.result(self._requests.popleft(), loader._timeout)
             self._order_more()
+        except StopIteration as error:
+            self._discard()
+            refuse_to_end(error)
         except BaseException:
             self._discard()
             raise

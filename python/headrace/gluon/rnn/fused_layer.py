@@ -24,7 +24,7 @@ class FusedLayer(HybridBlock):
     """What the layers share: parameters of all layers and directions, and the call of the operator.
 
     AssertionError: an unknown layout. ValueError: an unknown mode, a size or a number of layers that is no
-    positive integer or beyond what a graph can hold, or states of another shape.
+    positive integer or beyond what a graph can hold, an input without three axes, or states of another shape.
 
     Examples
     --------
@@ -152,6 +152,11 @@ class FusedLayer(HybridBlock):
         if self.skip_states != (states is None):
             self._clear_cached_op()  # which has states among its outputs or not
             self.skip_states = states is None
+        if isinstance(inputs, nd.NDArray) and inputs.ndim != len(self._layout):
+            raise ValueError(
+                f"{type(self).__name__} {self.name}: expected an input of three axes, {self._layout} (T: "
+                f"steps, N: sequences, C: channels), got shape {inputs.shape}; expand_dims adds an axis"
+            )
         if states is None:
             states = self._zeros(inputs)
         elif isinstance(states, tensor_types):

@@ -8,6 +8,7 @@ import numpy
 
 from ... import ndarray as nd
 from ...io import DataBatch, DataDesc, DataIter
+from ...io.base import check_batch_size
 
 __all__ = ["BucketSentenceIter", "encode_sentences"]
 
@@ -80,6 +81,7 @@ class BucketSentenceIter(DataIter):
         dtype="float32",
         layout="NT",
     ):
+        check_batch_size(self, batch_size)
         super().__init__()
         if layout not in ("NT", "TN"):
             raise ValueError(f"BucketSentenceIter: expected the layout 'NT' or 'TN', got {layout!r}")
