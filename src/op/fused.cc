@@ -16,7 +16,7 @@ namespace {
 using OpPtr = std::shared_ptr<const OpDef>;
 
 // What a formula computes, as a text: node by node, with the numbers of the arguments.
-std::u32string text_of(const Formula& formula) {
+std::u32string formula_text(const Formula& formula) {
   std::u32string text = {static_cast<char32_t>(formula.num_inputs), static_cast<char32_t>(formula.num_parameters)};
   std::unordered_map<const Expr::Node*, size_t> numbers;
   for (const Expr& expr : topological_order(formula.outputs)) {
@@ -41,7 +41,7 @@ std::u32string text_of(const Formula& formula) {
 class FusedInUse {
  public:
   OpPtr find(const Formula& formula, FunctionRef<OpPtr()> make) {
-    const std::u32string text = text_of(formula);
+    const std::u32string text = formula_text(formula);
     const std::lock_guard guard(mutex_);
     std::weak_ptr<const OpDef>& known = known_[text];
     if (OpPtr op = known.lock()) return op;

@@ -213,3 +213,14 @@ def test_numpy_knows_the_dtype_of_an_array():
         assert numpy.dtype(array) == numpy.float32
     halves = nd.ones(3, dtype="bfloat16")
     assert numpy.dtype(halves) == halves.dtype
+
+
+@pytest.mark.parametrize("dtype", [">i2", ">i4", ">i8", ">f4", ">f8", ">u4"])
+def test_numpy_arrays_of_the_other_byte_order(dtype):
+    source = numpy.array([[1, 2], [3, 40]], dtype)
+    for made in (np.array(source), nd.array(source), np.zeros((2, 2)) + source, np.asarray(source)):
+        assert made.asnumpy().tolist() == source.tolist()
+    assert np.array(source).dtype == numpy.dtype(dtype).newbyteorder("=")
+    for target in (np.zeros((2, 2)), nd.zeros((2, 2))):
+        target[:] = source
+        assert target.asnumpy().tolist() == source.tolist()
