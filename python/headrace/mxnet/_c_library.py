@@ -1,13 +1,23 @@
 """Functions of MXNet's C interface that programs call by ctypes. They return 0, and raise what goes wrong."""
 
 import ctypes
+import functools
 
 import numpy as np
 
-from .. import _generator, engine
+from .. import _generator, engine, operator
+from .. import ndarray as nd
 from ..base import ArrayAttributeError, ArrayValueError
 from ..libinfo import __version__ as MXNET_VERSION
-from ..ndarray.handles import array_of
+from ..ndarray.handles import array_of, number_of
+
+# Of the functions of Python's own interface that programs take capsules apart with, as MXNet has them.
+ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
+ctypes.pythonapi.PyCapsule_New.restype = ctypes.py_object
+ctypes.pythonapi.PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+_made = {}  # arrays that functions of this module gave handles of, until MXNDArrayFree
+_DLTENSOR = b"dltensor"  # capsules point to it
 
 
 def __getattr__(name):
@@ -56,3 +66,53 @@ def MXGetVersion(out):
     major, minor, patch = map(int, MXNET_VERSION.split("."))
     ctypes.cast(out, ctypes.POINTER(ctypes.c_int))[0] = 10000 * major + 100 * minor + patch
     return 0
+
+
+def MXNDArrayFromDLPack(tensor, out):
+    """Writes the handle of an array over the memory of the DLManagedTensor at `tensor`, which it takes.
+
+    The array lives until MXNDArrayFree, as other arrays of its memory do beside it.
+    """
+    array = nd.from_dlpack(ctypes.pythonapi.PyCapsule_New(tensor, _DLTENSOR, None))
+    number = number_of(array)
+    _made[number] = array
+    ctypes.cast(out, ctypes.POINTER(ctypes.c_void_p))[0] = number
+    return 0
+
+
+def MXNDArrayFree(handle):
+    """Lets go of an array that a function here made."""
+    _made.pop(getattr(handle, "value", handle), None)
+    return 0
+
+
+def MXListAllOpNames(out_count, out_names):
+    """Writes how many operators there are, and where their names lie, which stay there."""
+    names = _operator_names()
+    ctypes.cast(out_count, ctypes.POINTER(ctypes.c_uint))[0] = len(names)
+    first = ctypes.cast(names, ctypes.POINTER(ctypes.c_char_p))
+    ctypes.cast(out_names, ctypes.POINTER(ctypes.POINTER(ctypes.c_char_p)))[0] = first
+    return 0
+
+
+@functools.cache
+def _operator_names():
+    names = sorted(operator.get_all_registered_operators())
+    return (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
+
+
+def MXSetSubgraphPropertyOpNames(backend, num_ops, op_names):
+    """Takes the names of operators that a backend is to run as parts of their own, which changes no result.
+
+    There are no such parts here: a graph is compiled as a whole.
+    """
+    return 0
+
+
+def MXRemoveSubgraphPropertyOpNames(backend):
+    """Forgets the names again."""
+    return 0
+
+
+MXSetSubgraphPropertyOpNamesV2 = MXSetSubgraphPropertyOpNames
+MXRemoveSubgraphPropertyOpNamesV2 = MXRemoveSubgraphPropertyOpNames

@@ -109,6 +109,36 @@ class TestFunctionsOfTheLibrary:
         check_call(_LIB.MXGetVersion(ctypes.byref(version)))
         assert version.value == 10901
 
+    def test_arrays_over_memory_of_dlpack(self):
+        x = mx.nd.array([[1, 2], [3, 4]])
+        capsule = ctypes.py_object(mx.nd.to_dlpack_for_write(x))
+        tensor = ctypes.pythonapi.PyCapsule_GetPointer(capsule, b"dltensor")
+        handle = NDArrayHandle()
+        check_call(_LIB.MXNDArrayFromDLPack(ctypes.c_void_p(tensor), ctypes.byref(handle)))
+        ctypes.pythonapi.PyCapsule_SetName(capsule, b"used_dltensor")
+        ctypes.pythonapi.PyCapsule_SetDestructor(capsule, None)
+        y = mx.nd.NDArray(handle=handle)
+        y[:] = 5
+        assert (x.asnumpy() == 5).all()
+        check_call(_LIB.MXNDArrayFree(handle))
+
+    def test_names_of_operators(self):
+        count, names = ctypes.c_uint(), ctypes.POINTER(ctypes.c_char_p)()
+        check_call(_LIB.MXListAllOpNames(ctypes.byref(count), ctypes.byref(names)))
+        assert {"Convolution", "_npi_add"} < {names[i].decode() for i in range(count.value)}
+
+    def test_parts_of_graphs_may_be_named_for_a_backend(self):
+        names = (ctypes.c_char_p * 1)(b"exp")
+        y = mx.sym.exp(mx.sym.var("x")) + 1
+        x = mx.nd.array([0, 1])
+        for of in ("", "V2"):
+            check_call(
+                getattr(_LIB, f"MXSetSubgraphPropertyOpNames{of}")(b"default", ctypes.c_uint(1), names)
+            )
+            part = y.optimize_for("default")
+            check_call(getattr(_LIB, f"MXRemoveSubgraphPropertyOpNames{of}")(b"default"))
+            assert (part.eval(x=x)[0].asnumpy() == y.eval(x=x)[0].asnumpy()).all()
+
     def test_other_functions_are_errors(self):
-        with pytest.raises(AttributeError, match="_LIB.MXNDArrayFree: there is no C library of MXNet"):
-            _LIB.MXNDArrayFree(0)
+        with pytest.raises(AttributeError, match="_LIB.MXSymbolFree: there is no C library of MXNet"):
+            _LIB.MXSymbolFree(0)
