@@ -83,7 +83,7 @@ void infer_join(Infer& i, int64_t axis, Joined joined) {
     for (size_t k = 1; k < i.input_count(); ++k)
       shape[static_cast<size_t>(axis)] += i.shape(k)[static_cast<size_t>(axis)];
   }
-  i.output(std::move(shape), i.dtype(0));
+  i.output(shape, i.dtype(0));
 }
 
 // The elements of an array, side by side in workspace.
