@@ -92,18 +92,20 @@ class Ref {
   PyObject* object_;
 };
 
-// An error of the library for one that Python code raised, which becomes its cause.
+// Takes a new reference, under the GIL, for holders that let go of it in any thread.
+inline std::shared_ptr<PyObject> shared_reference(PyObject* object) {
+  return {Py_NewRef(object),
+          [](PyObject* held) { free_with_gil(held, [](void* last) { Py_DECREF(static_cast<PyObject*>(last)); }); }};
+}
+
+// An error of the library for one that Python code raised, which becomes its cause. Made under the GIL.
 class CausedError final : public Error {
  public:
-  // Under the GIL; takes a new reference.
   CausedError(ErrorKind kind, const std::string& message, PyObject* cause)
-      : Error(kind, message), cause_(Py_NewRef(cause), release) {}
+      : Error(kind, message), cause_(shared_reference(cause)) {}
   PyObject* cause() const noexcept { return cause_.get(); }
 
  private:
-  static void release(PyObject* cause) {
-    free_with_gil(cause, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); });
-  }
   std::shared_ptr<PyObject> cause_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 // Holds a Python callable on the tape; the last reference may go on any thread.
 class Callback {
  public:
-  explicit Callback(nb::handle function) : function_(function.inc_ref().ptr(), release) {}
+  explicit Callback(nb::handle function) : function_(shared_reference(function.ptr())) {}
 
   std::vector<NDArray> operator()(std::span<const NDArray> heads, const std::vector<bool>& wanted) const {
     // The program may write into them: each element needs a place of its own.
@@ -29,16 +29,11 @@ class Callback {
     nb::list list, asked;
     for (NDArray& head : own) list.append(wrapped(std::move(head), np_));
     for (bool one : wanted) asked.append(nb::bool_(one));
-    PyObject* const results = python.call(function_.get(), list.ptr(), asked.ptr());
-    if (!results) throw nb::python_error();
-    return arrays_from(nb::object(nb::steal(results)));
+    return arrays_from(called(python, function_.get(), list, asked));
   }
   bool np_ = false;
 
  private:
-  static void release(PyObject* function) {
-    free_with_gil(function, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); });
-  }
   std::shared_ptr<PyObject> function_;
 };
 

@@ -50,13 +50,6 @@ struct CodeBlock {
   throw CausedError(static_cast<ErrorKind>(kind), nb::str(error.value()).c_str(), raised);
 }
 
-template <class... Arguments>
-nb::object called(PythonCall& python, const nb::object& callable, const Arguments&... arguments) {
-  PyObject* const result = python.call(callable.ptr(), arguments.ptr()...);
-  if (!result) throw nb::python_error();
-  return nb::steal(result);
-}
-
 // Calls Python code. Rules of shapes and their like are asked where errors of the library are expected.
 template <class F>
 auto with_library_errors(F&& code) {
@@ -83,18 +76,15 @@ class PythonProperty final : public CustomProperty {
       : CustomProperty({.inputs = texts_from(object.attr("inputs")),
                         .outputs = texts_from(object.attr("outputs")),
                         .states = texts_from(object.attr("states"))}),
-        object_(object.inc_ref().ptr()),
+        object_(shared_reference(object.ptr())),
         np_(nb::cast<bool>(object.attr("np"))) {}
-  ~PythonProperty() override {
-    free_with_gil(object_, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); });
-  }
 
   std::vector<Shape> shapes(std::span<const Shape> inputs) const override {
     return with_library_errors([&](PythonCall& python) {
       nb::list list;
       for (const Shape& shape : inputs) list.append(nb::steal(from_shape(shape)));
       std::vector<Shape> shapes;
-      for (nb::handle shape : called(python, nb::object(object().attr("shapes")), list))
+      for (nb::handle shape : called(python, rule("shapes"), list))
         shapes.push_back(to_shape(shape.ptr(), "infer_shape"));
       return shapes;
     });
@@ -105,8 +95,7 @@ class PythonProperty final : public CustomProperty {
       nb::list list;
       for (DType dtype : inputs) list.append(nb::borrow(numpy_dtype(dtype)));
       std::vector<DType> dtypes;
-      for (nb::handle dtype : called(python, nb::object(object().attr("dtypes")), list))
-        dtypes.push_back(to_dtype(dtype.ptr()));
+      for (nb::handle dtype : called(python, rule("dtypes"), list)) dtypes.push_back(to_dtype(dtype.ptr()));
       return dtypes;
     });
   }
@@ -118,13 +107,13 @@ class PythonProperty final : public CustomProperty {
     for (const NDArray& array : arrays) given.append(wrapped(array, np_));
     for (const NDArray& type : types)
       outputs.append(nb::make_tuple(nb::steal(from_shape(type.shape())), nb::borrow(numpy_dtype(type.dtype()))));
-    return arrays_from(called(python, nb::object(object().attr("run")), given, outputs));
+    return arrays_from(called(python, rule("run"), given, outputs));
   }
 
  private:
-  nb::object object() const { return nb::borrow(object_); }
+  nb::object rule(const char* name) const { return nb::handle(object_.get()).attr(name); }
 
-  PyObject* const object_;
+  const std::shared_ptr<PyObject> object_;
   const bool np_;
 };
 
@@ -143,9 +132,7 @@ void bind_custom(nb::module_& m) {
           return with_library_errors([&](PythonCall& python) -> std::shared_ptr<const CustomProperty> {
             nb::dict arguments;
             for (const auto& [key, text] : texts) arguments[key.c_str()] = nb::str(text.c_str());
-            const nb::object make_property = nb::borrow(factory);
-            return std::make_shared<const PythonProperty>(
-                called(python, make_property, nb::str(op_type.c_str()), arguments));
+            return std::make_shared<const PythonProperty>(called(python, factory, nb::str(op_type.c_str()), arguments));
           });
         });
       },

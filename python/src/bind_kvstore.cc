@@ -32,16 +32,10 @@ std::vector<Item> items_of(const Keys& keys, const nb::list& arrays) {
   return items;
 }
 
-// A function that stores call and copy, and let go of, in calls that do not hold the GIL.
-std::shared_ptr<PyObject> shared_function(nb::object function) {
-  return {function.release().ptr(),
-          [](PyObject* held) { free_with_gil(held, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); }); }};
-}
-
-Combine combine_of(nb::object function, bool np) {
-  return [function = shared_function(std::move(function)), np](const NDArray& a, const NDArray& b) {
-    const WithGil locked;
-    return array_from(nb::borrow(function.get())(wrapped(a, np), wrapped(b, np)));
+Combine combine_of(nb::handle function, bool np) {
+  return [function = shared_reference(function.ptr()), np](const NDArray& a, const NDArray& b) {
+    PythonCall python;
+    return array_from(called(python, function.get(), wrapped(a, np), wrapped(b, np)));
   };
 }
 
@@ -124,15 +118,15 @@ nb::object python_key(const Key& key) {
 
 Updater updater_of(nb::object function) {
   if (function.is_none()) return {};
-  return [function = shared_function(std::move(function))](std::span<const Update> updates) {
-    const WithGil locked;
+  return [function = shared_reference(function.ptr())](std::span<const Update> updates) {
+    PythonCall python;
     nb::list keys, reduced, stored;
     for (const Update& update : updates) {
       keys.append(python_key(update.key));
       reduced.append(wrapped(update.reduced, false));
       stored.append(wrapped(update.stored, false));
     }
-    nb::borrow(function.get())(keys, reduced, stored);
+    called(python, function.get(), keys, reduced, stored);
   };
 }
 

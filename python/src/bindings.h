@@ -62,6 +62,14 @@ auto outside_python(F&& body) -> decltype(body()) {
   });
 }
 
+// callable(*arguments).
+template <class... Arguments>
+nanobind::object called(PythonCall& python, nanobind::handle callable, const Arguments&... arguments) {
+  PyObject* const result = python.call(callable.ptr(), arguments.ptr()...);
+  if (!result) throw nanobind::python_error();
+  return nanobind::steal(result);
+}
+
 inline nanobind::str python_text(std::string_view text) { return nanobind::str(text.data(), text.size()); }
 
 inline const NDArray& array_from(nanobind::handle object) {

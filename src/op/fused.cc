@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/function_ref.h"
 #include "engine/runtime.h"
 
 namespace headrace {
@@ -36,33 +35,6 @@ std::u32string formula_text(const Formula& formula) {
   return text;
 }
 
-// The fused operators that are in use, by their formulas: equal parts of graphs, such as the steps of a recurrent
-// layer, share an operator and what is compiled for it.
-class FusedInUse {
- public:
-  OpPtr find(const Formula& formula, FunctionRef<OpPtr()> make) {
-    const std::u32string text = formula_text(formula);
-    const std::lock_guard guard(mutex_);
-    std::weak_ptr<const OpDef>& known = known_[text];
-    if (OpPtr op = known.lock()) return op;
-    OpPtr made = make();
-    known = made;
-    if (known_.size() > most_) forget_unused();
-    return made;
-  }
-
- private:
-  void forget_unused() {
-    std::erase_if(known_, [](const auto& one) { return one.second.expired(); });
-    most_ = std::max(kLeast, 2 * known_.size());
-  }
-
-  static constexpr size_t kLeast = 256;
-  std::mutex mutex_;
-  std::unordered_map<std::u32string, std::weak_ptr<const OpDef>> known_;  // these two: guarded by mutex_
-  size_t most_ = kLeast;
-};
-
 struct FusedAttrs {
   std::array<double, kMostFusedParameters> values{};
   static constexpr auto kFields = fields();
@@ -81,6 +53,33 @@ OpPtr operator_of(const Formula& formula) {
   set_pointwise(*op, std::move(body));
   return op;
 }
+
+// The fused operators that are in use, by their formulas: equal parts of graphs, such as the steps of a recurrent
+// layer, share an operator and what is compiled for it.
+class FusedInUse {
+ public:
+  OpPtr find(const Formula& formula) {
+    const std::u32string text = formula_text(formula);
+    const std::lock_guard guard(mutex_);
+    std::weak_ptr<const OpDef>& known = known_[text];
+    if (OpPtr op = known.lock()) return op;
+    OpPtr made = operator_of(formula);
+    known = made;
+    if (known_.size() > most_) forget_unused();
+    return made;
+  }
+
+ private:
+  void forget_unused() {
+    std::erase_if(known_, [](const auto& one) { return one.second.expired(); });
+    most_ = std::max(kLeast, 2 * known_.size());
+  }
+
+  static constexpr size_t kLeast = 256;
+  std::mutex mutex_;
+  std::unordered_map<std::u32string, std::weak_ptr<const OpDef>> known_;  // these two: guarded by mutex_
+  size_t most_ = kLeast;
+};
 
 }  // namespace
 
@@ -103,10 +102,7 @@ int FusedBuilder::add(const OpDef& op, std::span<const int> inputs, DType dtype)
 
 void FusedBuilder::store(int array) { outputs_.push_back(arrays_[static_cast<size_t>(array)].value); }
 
-OpPtr FusedBuilder::make() {
-  const Formula formula{inputs_, parameters_, std::move(outputs_)};
-  return service<FusedInUse>().find(formula, [&] { return operator_of(formula); });
-}
+OpPtr FusedBuilder::make() { return service<FusedInUse>().find({inputs_, parameters_, std::move(outputs_)}); }
 
 AttrsPtr fused_attrs(std::span<const double> parameters) {
   FusedAttrs attrs;

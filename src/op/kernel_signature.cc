@@ -1,7 +1,6 @@
 #include "op/kernel_signature.h"
 
 #include <algorithm>
-#include <optional>
 #include <regex>
 #include <string>
 #include <utility>

@@ -4,6 +4,7 @@
 #include <limits>
 #include <mutex>
 #include <span>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -17,8 +18,7 @@
 
 namespace headrace::rtc {
 
-// A source, and what it has become on the GPUs that were asked for. It keeps no lock while the compiler is at work but
-// the one that others who need the same wait for.
+// A source, and what it has become on the GPUs that were asked for. Who needs it while the compiler is at work waits.
 class Code {
  public:
   explicit Code(KernelSource source) : source_(std::move(source)) { module_on({DeviceType::kGpu, 0}); }

@@ -26,6 +26,11 @@ def __getattr__(name):
     )
 
 
+def _number(given):
+    """Of ctypes, or an int."""
+    return getattr(given, "value", given)
+
+
 def MXNDArraySyncCopyToCPU(handle, data, size):
     """Writes the elements of an array, all `size` of them, to the memory at `data`."""
     elements = np.ascontiguousarray(_array_of_size(handle, size).asnumpy())
@@ -43,7 +48,7 @@ def MXNDArraySyncCopyFromCPU(handle, data, size):
 
 
 def _array_of_size(handle, size):
-    array, size = array_of(handle), getattr(size, "value", size)  # of ctypes or an int
+    array, size = array_of(handle), _number(size)
     if array.size != size:
         raise ArrayValueError(f"mx.base._LIB: memory of {size} elements for an array of {array.size}")
     return array
@@ -57,7 +62,7 @@ def MXNDArrayWaitAll():
 
 def MXRandomSeed(seed):
     """Seeds the random numbers of all devices."""
-    _generator.seed(getattr(seed, "value", seed))
+    _generator.seed(_number(seed))
     return 0
 
 
@@ -82,7 +87,7 @@ def MXNDArrayFromDLPack(tensor, out):
 
 def MXNDArrayFree(handle):
     """Lets go of an array that a function here made."""
-    _made.pop(getattr(handle, "value", handle), None)
+    _made.pop(_number(handle), None)
     return 0
 
 

@@ -235,7 +235,7 @@ void parallel_before_fork() noexcept {
     threads_were_ended = current->end_threads();
     delete current;
   }
-  if (!threads_were_ended && !threads_are_lost && !kSerial) held_threads = new HeldThreads;
+  if (!threads_were_ended && !threads_are_lost) held_threads = new HeldThreads;
 }
 
 void parallel_after_fork(bool in_child) noexcept {

@@ -17,8 +17,8 @@ namespace {
 
 class CudaModule final : public KernelModule, public std::enable_shared_from_this<CudaModule> {
  public:
-  CudaModule(CudaDevice& device, const CompiledSource& compiled)
-      : device_(device), handle_(load_image(device, compiled.image)), names_(compiled.names) {}
+  CudaModule(CudaDevice& device, CompiledSource compiled)
+      : device_(device), handle_(load_image(device, compiled.image)), names_(std::move(compiled.names)) {}
   ~CudaModule() override { unload(); }
   CudaModule(const CudaModule&) = delete;
   CudaModule& operator=(const CudaModule&) = delete;

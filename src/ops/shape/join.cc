@@ -183,9 +183,8 @@ void complete_stack(Completion& c, int64_t axis, Joined joined) {
     for (size_t i = 0; i < c.input_count(); ++i)
       if (takes(i)) c.set(i, one);
   }
-  const size_t telling = joined == Joined::kStacked ? c.input_count() : std::min<size_t>(1, c.input_count());
-  for (size_t i = 0; i < telling; ++i) {
-    if (!c.has_rank(i)) continue;
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    if (!c.has_rank(i) || (i > 0 && joined == Joined::kStackedAsFirst)) continue;
     one = c.shape(i);
     const auto ndim = static_cast<int64_t>(one.size()) + 1;
     one.insert(static_cast<size_t>(normalize_axis(axis, ndim, c.name())), static_cast<int64_t>(c.input_count()));

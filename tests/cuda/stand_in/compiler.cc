@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 struct _nvrtcProgram {
   std::string source;
   std::vector<std::pair<std::string, std::string>> headers;
-  std::vector<std::string> exports;
+  std::map<std::string, std::string> exports;  // as C++ names them, and as the image does
   std::string log = std::string(1, '\0'), image;
 };
 
@@ -62,7 +62,7 @@ std::string on_host(const _nvrtcProgram& program) {
   std::string made = std::regex_replace(source, kShared, "$1* const $2 = shared_array<$1>();");
   for (std::sregex_iterator found(source.begin(), source.end(), kKernel), end; found != end; ++found)
     made += runner((*found)[1], (*found)[1]);
-  for (const std::string& name : program.exports) made += runner(name, lowered(name));
+  for (const auto& [name, lowered] : program.exports) made += runner(name, lowered);
   return made;
 }
 
@@ -123,14 +123,14 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
 }
 
 nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char* name) {
-  program->exports.emplace_back(name);
+  program->exports.emplace(name, lowered(name));
   return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char* name, const char** found) {
-  static std::map<std::string, std::string> names;  // asked for by one thread at a time
-  if (std::ranges::find(program->exports, name) == program->exports.end()) return NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
-  *found = names.try_emplace(name, lowered(name)).first->second.c_str();
+  const auto known = program->exports.find(name);
+  if (known == program->exports.end()) return NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID;
+  *found = known->second.c_str();
   return NVRTC_SUCCESS;
 }
 
