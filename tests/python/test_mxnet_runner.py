@@ -317,14 +317,14 @@ assert ctypes2buffer(ctypes.cast(c_str("xyz"), ctypes.POINTER(ctypes.c_char)), 2
 assert _DTYPE_MX_TO_NP[4] is np.int32 and _STORAGE_TYPE_STR_TO_ID["csr"] == 2
 assert not hasattr(_LIB, "MXNotifyShutdown")
 check_call(0)
-for fail in (lambda: check_call(-1), lambda: _LIB.MXNDArrayFree(0)):
+for fail in (lambda: check_call(-1), lambda: _LIB.MXNDArrayReshape(0)):
     try:
         fail()
     except MXNetError as error:
         print(error)
 """
     first, second = output_of(code).splitlines()
-    assert "status -1" in first and "_LIB.MXNDArrayFree: there is no C library" in second
+    assert "status -1" in first and "_LIB.MXNDArrayReshape: there is no C library" in second
 
 
 def test_scopes_of_blocks_by_their_old_name():
