@@ -58,6 +58,12 @@ std::span<const DeviceHeader> device_headers() {
 file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cc")
 file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/op/*_cuda.cc"
   "${PROJECT_SOURCE_DIR}/src/ops/*_cuda.cc")
+# Some packages of the toolkit lack cuSOLVER; the host decomposes matrices then.
+find_path(HEADRACE_CUSOLVER_INCLUDE cusolverDn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+if(NOT HEADRACE_CUSOLVER_INCLUDE)
+  list(FILTER cuda_sources EXCLUDE REGEX "/solver[^/]*[.]cc$")
+  list(FILTER cuda_kernels EXCLUDE REGEX "/decompositions_cuda[.]cc$")
+endif()
 # Every src/ops/FAMILY/NAME_cuda.cc defines add_NAME_cuda(KernelTable&), which is called when the plug-in is used.
 set(cuda_declarations "")
 set(cuda_calls "")
@@ -82,6 +88,6 @@ add_library(headrace_cuda SHARED ${cuda_sources} ${cuda_kernels} "${PROJECT_BINA
   "${PROJECT_BINARY_DIR}/cuda/add_kernels.cc")
 target_include_directories(headrace_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(headrace_cuda PRIVATE headrace_internal ${CMAKE_DL_LIBS})
-# Where pip puts the compiler of kernels, cuBLASLt, cuDNN and NCCL.
+# Where pip puts the compiler of kernels, cuBLASLt, cuSOLVER, cuDNN and NCCL.
 set_target_properties(headrace_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/../nvidia/cuda_nvrtc/lib;$ORIGIN/../nvidia/cublas/lib;$ORIGIN/../nvidia/cudnn/lib;$ORIGIN/../nvidia/nccl/lib;$ORIGIN/../nvidia/cu13/lib")
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../nvidia/cuda_nvrtc/lib;$ORIGIN/../nvidia/cublas/lib;$ORIGIN/../nvidia/cusolver/lib;$ORIGIN/../nvidia/cudnn/lib;$ORIGIN/../nvidia/nccl/lib;$ORIGIN/../nvidia/cu13/lib")

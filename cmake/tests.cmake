@@ -8,13 +8,16 @@ if(HEADRACE_LAYERS)
   list(FILTER test_folders INCLUDE REGEX "^(${layers_regex})$")
 endif()
 
-# What stands in for NVIDIA's driver, compiler, cuBLASLt, cuDNN and NCCL: kernels are compiled for the host and run there, late.
+# What stands in for NVIDIA's driver, compiler, cuBLASLt, cuSOLVER, cuDNN and NCCL: kernels are compiled for the host and run there, late.
 if(TARGET headrace_cuda)
   file(GLOB stand_in_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cuda/stand_in/*.cc")
+  if(NOT HEADRACE_CUSOLVER_INCLUDE)
+    list(FILTER stand_in_sources EXCLUDE REGEX "/solver[.]cc$")
+  endif()
   add_library(cuda_stand_in SHARED ${stand_in_sources})
   target_include_directories(cuda_stand_in SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_include_directories(cuda_stand_in PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(cuda_stand_in PRIVATE headrace_flags Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_libraries(cuda_stand_in PRIVATE headrace_flags OpenBLAS::OpenBLAS Threads::Threads ${CMAKE_DL_LIBS})
   # How kernels are compiled. Where g++ finds what it has made of their prelude, it does not read the prelude again.
   set(stand_in_folder "${PROJECT_SOURCE_DIR}/tests/cuda/stand_in")
   set(prelude_folder "${PROJECT_BINARY_DIR}/tests/kernel_prelude")
@@ -108,10 +111,13 @@ if(TARGET shifted_clock AND TARGET test_distributed)
   add_dependencies(test_distributed shifted_clock crossed_links)
 endif()
 
-# Convolutions and recurrent layers where there is no cuDNN, and what may be rounded to TF32.
+# Convolutions and recurrent layers where there is no cuDNN, matrices where there is no cuSOLVER, and what may be rounded
+# to TF32.
 if(TARGET test_cuda)
   set(convolutions "CudaDnn*:*Convolution*")
   add_test(NAME cuda.without_cudnn COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}")
+  add_test(NAME cuda.without_cusolver COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaDecompositions.*")
+  set_tests_properties(cuda.without_cusolver PROPERTIES LABELS slow TIMEOUT 300 ENVIRONMENT "HEADRACE_CUDA_SOLVER=none")
   add_test(NAME cuda.tf32 COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}:*Product*")
   if(HEADRACE_SANITIZE)  # of the many tests of kernels, which are compiled at run time, those that meet most of them
     add_test(NAME cuda.operators COMMAND test_cuda --gtest_brief=1 "--gtest_filter=*OperatorsOnCuda*")
@@ -124,7 +130,7 @@ if(TARGET test_cuda)
     ENVIRONMENT "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION=1")
 endif()
 
-# The real compiler of kernels needs no GPU. Nor do plans of the real cuDNN, from 9.11 on, which says what it would run.
+# The real compiler of kernels needs no GPU, nor does it take one to see that cuSOLVER has its functions. Nor do plans of the real cuDNN, from 9.11 on, which says what it would run.
 if(TARGET test_cuda)
   find_library(HEADRACE_CUDNN cudnn HINTS "${CUDAToolkit_LIBRARY_DIR}")
   find_file(HEADRACE_CUDNN_VERSION cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
@@ -146,6 +152,12 @@ if(TARGET test_cuda)
     add_test(NAME cuda.cudnn COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudnnPlans*")
     set_tests_properties(cuda.cudnn PROPERTIES LABELS slow TIMEOUT 900
       ENVIRONMENT "HEADRACE_CUDA_DNN=$<TARGET_FILE:cudnn_without_gpu>")
+  endif()
+  find_library(HEADRACE_CUSOLVER cusolver HINTS "${CUDAToolkit_LIBRARY_DIR}")
+  if(HEADRACE_CUSOLVER AND HEADRACE_CUSOLVER_INCLUDE)
+    add_test(NAME cuda.cusolver COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaSolverLibrary.*")
+    set_tests_properties(cuda.cusolver PROPERTIES LABELS slow TIMEOUT 300
+      ENVIRONMENT "HEADRACE_CUDA=0;HEADRACE_CUDA_SOLVER=${HEADRACE_CUSOLVER}")
   endif()
   find_library(HEADRACE_NVRTC nvrtc HINTS "${CUDAToolkit_LIBRARY_DIR}")
   if(HEADRACE_NVRTC)

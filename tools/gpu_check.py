@@ -91,6 +91,7 @@ def run_tests(chosen: str) -> dict[str, Any]:
         "HEADRACE_CUDA_DRIVER": "libcuda.so.1",
         "HEADRACE_CUDA_COMPILER": "",
         "HEADRACE_CUDA_DNN": "",
+        "HEADRACE_CUDA_SOLVER": "",
         "HEADRACE_CUDA_NCCL": "",
         **os.environ,
     }
@@ -294,10 +295,11 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "NCCL between ranks": lambda: run_tests("CudaRankGangs.*"),
     "training": try_training,
     "convolutions and recurrent layers": lambda: run_tests("CudaDnn*"),
+    "decompositions of matrices": lambda: run_tests("CudaSolverLibrary*:CudaDecompositions*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
     "moves, draws and order": lambda: run_tests(
-        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDevices*:CudaDnn*:CudaGangs*:CudaGraphs*:CudaRankGangs*:"
-        "CudaKernels*:Ways/*"
+        "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDecompositions*:CudaSolverLibrary*:CudaDevices*:CudaDnn*:"
+        "CudaGangs*:CudaGraphs*:CudaRankGangs*:CudaKernels*:Ways/*"
     ),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "graphs in C++": lambda: run_tests("CudaGraphs.*"),

@@ -38,6 +38,7 @@ struct Config {
   std::string cuda_compiler;  // NVIDIA's compiler for kernels, a library; empty: NVRTC, where pip or the toolkit put it
   std::string cuda_cache;     // folder of compiled kernels; empty: in the user's cache folder
   std::string cuda_dnn;       // cuDNN, a library; empty: where pip or the toolkit put it
+  std::string cuda_solver;    // cuSOLVER, a library; empty: where pip or the toolkit put it; "none": it is not used
   std::string cuda_nccl;      // NCCL, a library; empty: where pip or the system put it; "none": it is not used
   int64_t cuda_nccl_seconds = 120;  // that GPUs of several processes may take to connect, or for a sum
   // Which way of cuDNN's is fastest for a convolution: 0: the library says it, 1: it is tried, 2: among those that

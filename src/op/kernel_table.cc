@@ -18,7 +18,19 @@ void KernelTable::set_own_kernels(std::initializer_list<const char*> names) {
   for (const char* name : names) set_own_kernel(find_op(name));
 }
 
-void KernelTable::set_on_host(const OpDef& op) { on_host_.insert(&op); }
+void KernelTable::set_on_host(const OpDef& op) {
+  on_host_.insert_or_assign(&op, [] { return false; });
+}
+
+void KernelTable::set_own_kernels_where(Question is_there, std::initializer_list<const char*> names) {
+  set_own_kernels(names);
+  for (const char* name : names) on_host_.insert_or_assign(&find_op(name), is_there);
+}
+
+bool KernelTable::is_on_host(const OpDef& op) const {
+  const auto found = on_host_.find(&op);
+  return found != on_host_.end() && !found->second();
+}
 
 const KernelTable::Kernel* KernelTable::find(const OpDef& op) const noexcept {
   const auto found = kernels_.find(&op);

@@ -7,7 +7,6 @@
 #include <span>
 #include <type_traits>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "op/formula/opcode.h"
 #include "op/kernel.h"
@@ -48,17 +47,21 @@ class KernelTable {
   // The host computes it, over copies of its arrays in host memory, when the stream has come to it; this is counted and
   // said, see op/detours.h.
   void set_on_host(const OpDef& op);
+  // Their own kernels where something that these need, such as a library, is there; otherwise the host computes them.
+  // It is asked in any thread, whenever that matters.
+  using Question = bool (*)();
+  void set_own_kernels_where(Question is_there, std::initializer_list<const char*> names);
 
   // Null: there is none.
   const Kernel* find(const OpDef& op) const noexcept;
   const PointwiseKernel* pointwise() const noexcept { return pointwise_ ? &pointwise_ : nullptr; }
   KernelPart::AnyFunction find(const KernelPart& part) const noexcept;
-  bool is_on_host(const OpDef& op) const noexcept { return on_host_.contains(&op); }
+  bool is_on_host(const OpDef& op) const;
 
  private:
   std::unordered_map<const OpDef*, Kernel> kernels_;
   std::unordered_map<const KernelPart*, KernelPart::AnyFunction> parts_;
-  std::unordered_set<const OpDef*> on_host_;
+  std::unordered_map<const OpDef*, Question> on_host_;  // unless the answer is yes
   PointwiseKernel pointwise_;
 };
 

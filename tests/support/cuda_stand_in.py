@@ -24,6 +24,7 @@ def environment_with_gpus(**variables):
         "HEADRACE_CUDA_DRIVER": str(STAND_IN),
         "HEADRACE_CUDA_COMPILER": str(STAND_IN),
         "HEADRACE_CUDA_DNN": str(STAND_IN),
+        "HEADRACE_CUDA_SOLVER": str(STAND_IN),
         "HEADRACE_CUDA_NCCL": str(STAND_IN),
         "HEADRACE_CUDA_CACHE": str(ROOT / "build" / "release" / "cuda" / "kernels"),
         "HEADRACE_LOG": "error",

@@ -3,9 +3,9 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/stacks.h"
-#include "ops/linalg/triangles.h"
 
 namespace headrace {
 namespace {
@@ -74,13 +74,11 @@ void infer_square(Infer& i, double flops_factor) {
   i.cost(stack_cost(s.count, cubed(flops_factor, s.rows)));
 }
 
-void factorize_cholesky(KernelContext& c, const CholeskyAttrs& a) {
+void factorize_cholesky_on_host(KernelContext& c, bool lower) {
   const int n = stack_of(c.input(0).shape).rows;
   change_copies(c, cubed(1.0 / 3, n), [&]<class T>(T* matrix, int64_t k) {
-    const int minor = lapack::potrf(seen(a.lower), n, matrix);
-    check(minor == 0, ErrorKind::kRuntime,
-          "{}: matrix {} is not positive definite: its leading minor of order {} is not positive", c.name(), k, minor);
-    clear_other_triangle(matrix, n, a.lower);
+    check_positive_definite(c.name(), k, lapack::potrf(seen(lower), n, matrix));
+    clear_other_triangle(matrix, n, lower);
   });
 }
 
@@ -110,7 +108,7 @@ names is read. The gradient is that of symmetric matrices. Raises MXNetError for
 result is waited for, for a matrix that is not positive definite.)",
        .inputs = {"A"},
        .infer = [](Infer& i, const CholeskyAttrs&) { infer_square(i, 1.0 / 3); },
-       .kernel = factorize_cholesky,
+       .kernel = [](KernelContext& c, const CholeskyAttrs& a) { factorize_cholesky(c, a.lower); },
        .gradient = cholesky_back,
        .own_gradient = true,
        .saves_inputs = kNothing,
@@ -129,7 +127,7 @@ for, for a matrix that is not positive definite.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .infer = [](Infer& i, const NoAttrs&) { infer_square(i, 1.0 / 3); },
-                    .kernel = [](KernelContext& c, const NoAttrs&) { factorize_cholesky(c, {}); },
+                    .kernel = [](KernelContext& c, const NoAttrs&) { factorize_cholesky(c, true); },
                     .gradient = [](Gradient& g, const NoAttrs&) { cholesky_back(g, {}); },
                     .own_gradient = true,
                     .saves_inputs = kNothing,
@@ -137,13 +135,11 @@ for, for a matrix that is not positive definite.)",
                     .samples = {positive_definite()}});
 }
 
-void invert_product(KernelContext& c, const CholeskyAttrs& a) {
+void invert_product_on_host(KernelContext& c, bool lower) {
   const int n = stack_of(c.input(0).shape).rows;
   change_copies(c, cubed(2.0 / 3, n), [&]<class T>(T* matrix, int64_t k) {
-    const int zero = lapack::potri(seen(a.lower), n, matrix);
-    check(zero == 0, ErrorKind::kRuntime, "{}: matrix {} has no inverse: element {} of its diagonal is 0", c.name(), k,
-          zero - 1);
-    copy_to_other_triangle(matrix, n, a.lower);
+    check_diagonal(c.name(), k, lapack::potri(seen(lower), n, matrix));
+    copy_to_other_triangle(matrix, n, lower);
   });
 }
 
@@ -168,7 +164,7 @@ The factors (..., n, n) are in the last two axes, of float32 or float64; of each
 is read. Raises MXNetError for other shapes and dtypes and, when the result is waited for, for a 0 on a diagonal.)",
        .inputs = {"A"},
        .infer = [](Infer& i, const CholeskyAttrs&) { infer_square(i, 2.0 / 3); },
-       .kernel = invert_product,
+       .kernel = [](KernelContext& c, const CholeskyAttrs& a) { invert_product(c, a.lower); },
        .gradient = invert_product_back,
        .saves_outputs = 1,
        .samples = {uniform({2, 3, 3}, 1, 2),
@@ -192,7 +188,7 @@ void infer_triangular(Infer& i, const TriangularAttrs& a) {
   i.cost(stack_cost(s.count, static_cast<double>(n) * static_cast<double>(s.size())));
 }
 
-void run_triangular(KernelContext& c, const TriangularAttrs& a, bool solves) {
+void run_triangular(KernelContext& c, const TriangularProduct& a, bool solves) {
   const Tensor &factor = c.input(0), &other = c.input(1), &out = c.output(0);
   const Stack s = stack_of(out.shape);
   if (s.size() == 0) return;
@@ -220,9 +216,11 @@ NDArray factor_gradient(const NDArray& head, const NDArray& other, const Triangu
   return triangle_of(product, a.lower);
 }
 
-void multiply_on_host(KernelContext& c, const TriangularProduct& p) {
-  run_triangular(c, {.transpose = p.transpose, .rightside = p.rightside, .lower = p.lower, .alpha = p.alpha}, false);
-}
+void multiply_on_host(KernelContext& c, const TriangularProduct& p) { run_triangular(c, p, false); }
+
+void solve_triangular_on_host(KernelContext& c, const TriangularProduct& p) { run_triangular(c, p, true); }
+
+TriangularProduct described(const TriangularAttrs& a) { return {a.transpose, a.rightside, a.lower, a.alpha}; }
 
 OpDef trmm() {
   return general<TriangularAttrs>(
@@ -235,10 +233,7 @@ op is the transpose with transpose=True. A (..., n, n) and B, of float32 or floa
 two axes; of A, only the triangle that `lower` names is read. Raises MXNetError for other shapes and dtypes.)",
        .inputs = {"A", "B"},
        .infer = infer_triangular,
-       .kernel =
-           [](KernelContext& c, const TriangularAttrs& a) {
-             multiply_triangular(c, {a.transpose, a.rightside, a.lower, a.alpha});
-           },
+       .kernel = [](KernelContext& c, const TriangularAttrs& a) { multiply_triangular(c, described(a)); },
        .gradient =
            [](Gradient& g, const TriangularAttrs& a) {
              if (g.wants(0)) g.set(0, factor_gradient(scaled(g.head(), a.alpha), g.input(1), a));
@@ -264,7 +259,7 @@ two axes; of A, only the triangle that `lower` names is read. A 0 on its diagona
 Raises MXNetError for other shapes and dtypes.)",
        .inputs = {"A", "B"},
        .infer = infer_triangular,
-       .kernel = [](KernelContext& c, const TriangularAttrs& a) { run_triangular(c, a, true); },
+       .kernel = [](KernelContext& c, const TriangularAttrs& a) { solve_triangular(c, described(a)); },
        .gradient =
            [](Gradient& g, const TriangularAttrs& a) {
              const NDArray solved = call(g.op(), turned(a, 1), {g.input(0), g.head()});
@@ -283,7 +278,20 @@ Raises MXNetError for other shapes and dtypes.)",
 
 }  // namespace
 
+void check_positive_definite(std::string_view op, int64_t matrix, int info) {
+  check(info == 0, ErrorKind::kRuntime,
+        "{}: matrix {} is not positive definite: its leading minor of order {} is not positive", op, matrix, info);
+}
+
+void check_diagonal(std::string_view op, int64_t matrix, int info) {
+  check(info == 0, ErrorKind::kRuntime, "{}: matrix {} has no inverse: element {} of its diagonal is 0", op, matrix,
+        info - 1);
+}
+
+const decltype(factorize_cholesky) factorize_cholesky{"factorize_cholesky", factorize_cholesky_on_host};
+const decltype(invert_product) invert_product{"invert_product", invert_product_on_host};
 const decltype(multiply_triangular) multiply_triangular{"multiply_triangular", multiply_on_host};
+const decltype(solve_triangular) solve_triangular{"solve_triangular", solve_triangular_on_host};
 
 Operators cholesky_operators() { return {potrf(), np_cholesky(), potri(), trmm(), trsm()}; }
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/stacks.h"
 
@@ -44,7 +45,7 @@ void infer_eigen(Infer& i, bool vectors_first) {
 // --- symmetric matrices ----------------------------------------------------------------------------------------------
 
 // The eigenvectors that LAPACK leaves in columns are rows here.
-void decompose_symmetric(KernelContext& c) {
+void decompose_symmetric_on_host(KernelContext& c) {
   const Tensor &in = c.input(0), &vectors = c.output(0), &values = c.output(1);
   const Stack s = stack_of(in.shape);
   if (s.size() == 0) return;
@@ -58,8 +59,7 @@ void decompose_symmetric(KernelContext& c) {
         std::fill_n(l, s.rows, std::numeric_limits<T>::quiet_NaN());
         continue;
       }
-      const int left = lapack::syevd(true, lapack::Triangle::kUpper, s.rows, u, l, scratch);
-      check(left == 0, ErrorKind::kRuntime, "{}: the eigenvalues of matrix {} did not converge", c.name(), k);
+      check_eigenvalues(c.name(), k, lapack::syevd(true, lapack::Triangle::kUpper, s.rows, u, l, scratch));
       for (int64_t r = 0; r < s.rows; ++r) choose_sign(u + r * s.rows, s.rows);
     }
   });
@@ -172,7 +172,7 @@ void decompose_any(KernelContext& c) {
             c.name(), k);
       const int left = lapack::geev(s.rows, matrix.data(), c.output(0).as<T>() + k * s.rows, imaginary.data(),
                                     wants_vectors ? vectors.data() : nullptr, scratch);
-      check(left == 0, ErrorKind::kRuntime, "{}: the eigenvalues of matrix {} did not converge", c.name(), k);
+      check_eigenvalues(c.name(), k, left);
       check(std::all_of(imaginary.begin(), imaginary.end(), [](T x) { return x == T{0}; }), ErrorKind::kRuntime,
             "{}: matrix {} has complex eigenvalues, and there are no complex arrays", c.name(), k);
       if (wants_vectors) transpose_into(c.output(1).as<T>() + k * s.size(), vectors.data(), s.rows, s.rows);
@@ -252,6 +252,12 @@ complex and for elements that are NaN or infinite.)",
 }
 
 }  // namespace
+
+void check_eigenvalues(std::string_view op, int64_t matrix, int info) {
+  check(info == 0, ErrorKind::kRuntime, "{}: the eigenvalues of matrix {} did not converge", op, matrix);
+}
+
+const decltype(decompose_symmetric) decompose_symmetric{"decompose_symmetric", decompose_symmetric_on_host};
 
 Operators eigen_operators() {
   return {syevd(), eigh(), eigvalsh(), eigen_of_any(), eigenvalues_of_any(), eig(), eigvals()};

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "op/invoke.h"
+#include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/stacks.h"
 
@@ -23,7 +24,7 @@ void infer_lq(Infer& i) {
 }
 
 // LAPACK sees A': its Q R is (L Q)'.
-void factorize_lq(KernelContext& c) {
+void factorize_lq_on_host(KernelContext& c) {
   const Tensor &in = c.input(0), &q = c.output(0), &l = c.output(1);
   const Stack s = stack_of(in.shape);
   if (s.size() == 0) return;
@@ -56,6 +57,8 @@ void lq_back(Gradient& g) {
 }
 
 }  // namespace
+
+const decltype(factorize_lq) factorize_lq{"factorize_lq", factorize_lq_on_host};
 
 Operators lq_operators() {
   return {general<>({.name = "_linalg_gelqf",

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/stacks.h"
 
@@ -21,7 +22,7 @@ void infer_inverse(Infer& i) {
 }
 
 // The transpose of an inverse is the inverse of the transpose, so it does not matter that LAPACK sees transposes.
-void invert(KernelContext& c, bool zeros_of_singular) {
+void invert_on_host(KernelContext& c, bool zeros_of_singular) {
   const Tensor &in = c.input(0), &out = c.output(0);
   const Stack s = stack_of(in.shape);
   if (s.size() == 0) return;
@@ -31,12 +32,12 @@ void invert(KernelContext& c, bool zeros_of_singular) {
     for (int64_t k = begin; k < end; ++k) {
       T* matrix = out.as<T>() + k * s.size();
       std::memcpy(matrix, in.as<T>() + k * s.size(), static_cast<size_t>(s.size()) * sizeof(T));
-      if (lapack::getrf(s.rows, matrix, pivots.data()) == 0) {
+      const int info = lapack::getrf(s.rows, matrix, pivots.data());
+      if (!zeros_of_singular) check_invertible(c.name(), k, info);
+      if (info == 0)
         lapack::getri(s.rows, matrix, pivots.data(), scratch);
-        continue;
-      }
-      check(zeros_of_singular, ErrorKind::kRuntime, "{}: matrix {} is singular and has no inverse", c.name(), k);
-      std::fill_n(matrix, s.size(), T{0});
+      else
+        std::fill_n(matrix, s.size(), T{0});
     }
   });
 }
@@ -99,9 +100,7 @@ Determinant determinant_of(T* matrix, int n, std::vector<int>& pivots) {
   return d;
 }
 
-// Calls store(number of the matrix, its determinant).
-template <class F>
-void for_determinants(KernelContext& c, F&& store) {
+void find_determinants_on_host(KernelContext& c) {
   const Tensor& in = c.input(0);
   const Stack s = stack_of(in.shape);
   for_matrices(c, s.count, cubed(2.0 / 3, s.rows), [&]<class T>(int64_t begin, int64_t end) {
@@ -109,7 +108,10 @@ void for_determinants(KernelContext& c, F&& store) {
     std::vector<int> pivots(static_cast<size_t>(s.rows));
     for (int64_t k = begin; k < end; ++k) {
       std::copy_n(in.as<const T>() + k * s.size(), s.size(), matrix.begin());
-      store.template operator()<T>(k, determinant_of(matrix.data(), s.rows, pivots));
+      const auto [sign, log] = determinant_of(matrix.data(), s.rows, pivots);
+      const bool is_split = c.output_count() > 1;
+      c.output(0).as<T>()[k] = static_cast<T>(is_split ? sign : sign * std::exp(log));
+      if (is_split) c.output(1).as<T>()[k] = static_cast<T>(log);
     }
   });
 }
@@ -147,12 +149,7 @@ Raises MXNetError for other shapes and dtypes.)",
                     .counted_outputs = always(3),
                     .array_names = {.numbers_counted = true},
                     .infer = [np](Infer& i, const NoAttrs&) { infer_determinants(i, np, 1); },
-                    .kernel =
-                        [](KernelContext& c, const NoAttrs&) {
-                          for_determinants(c, [&]<class T>(int64_t k, Determinant d) {
-                            c.output(0).as<T>()[k] = static_cast<T>(d.sign * std::exp(d.log));
-                          });
-                        },
+                    .kernel = [](KernelContext& c, const NoAttrs&) { find_determinants(c); },
                     .gradient =
                         [](Gradient& g, const NoAttrs&) {
                           const NDArray numbers = call("elemwise_mul", {g.head(), g.output()});
@@ -178,13 +175,7 @@ and gradient 0. Raises MXNetError for other shapes and dtypes.)",
        .counted_outputs = always(4),
        .array_names = {.numbers_counted = true},
        .infer = [np](Infer& i, const NoAttrs&) { infer_determinants(i, np, 2); },
-       .kernel =
-           [](KernelContext& c, const NoAttrs&) {
-             for_determinants(c, [&]<class T>(int64_t k, Determinant d) {
-               c.output(0).as<T>()[k] = static_cast<T>(d.sign);
-               c.output(1).as<T>()[k] = static_cast<T>(d.log);
-             });
-           },
+       .kernel = [](KernelContext& c, const NoAttrs&) { find_determinants(c); },
        .gradient = [](Gradient& g,
                       const NoAttrs&) { g.set(0, times_transposed_inverse(g.input(0), head_or_zeros(g, 1))); },
        .samples = {uniform({2, 3, 3}), uniform({2, 2}), uniform({2, 0, 0})}});
@@ -205,7 +196,7 @@ void substitute(const Stack& s, const T* lu, const int* pivots, T* x) {
 }
 
 // Matrices A (..., n, n) and B (..., n, k) of one dtype.
-void solve(KernelContext& c) {
+void solve_systems_on_host(KernelContext& c) {
   const Tensor &a = c.input(0), &b = c.input(1), &out = c.output(0);
   const Stack s = stack_of(b.shape);
   if (s.size() == 0) return;
@@ -216,9 +207,7 @@ void solve(KernelContext& c) {
     std::vector<int> pivots(static_cast<size_t>(s.rows));
     for (int64_t k = begin; k < end; ++k) {
       transpose_into(lu.data(), a.as<const T>() + k * square, s.rows, s.rows);
-      const int zero = lapack::getrf(s.rows, lu.data(), pivots.data());
-      check(zero == 0, ErrorKind::kRuntime, "{}: matrix {} is singular, its equations have no one solution", c.name(),
-            k);
+      check_solvable(c.name(), k, lapack::getrf(s.rows, lu.data(), pivots.data()));
       transpose_into(x.data(), b.as<const T>() + k * s.size(), s.rows, s.columns);
       substitute(s, lu.data(), pivots.data(), x.data());
       transpose_into(out.as<T>() + k * s.size(), x.data(), s.columns, s.rows);
@@ -244,7 +233,7 @@ OpDef solve_matrices() {
                     .doc = "The X of A X = B for matrices in the last two axes, of one dtype.",
                     .inputs = {"a", "b"},
                     .infer = [](Infer& i, const NoAttrs&) { infer_solve(i); },
-                    .kernel = [](KernelContext& c, const NoAttrs&) { solve(c); },
+                    .kernel = [](KernelContext& c, const NoAttrs&) { solve_systems(c); },
                     .gradient =
                         [](Gradient& g, const NoAttrs&) {
                           const NDArray right = call(g.op(), g.attrs(), {transposed(g.input(0)), g.head()});
@@ -277,6 +266,18 @@ float64. Raises MXNetError for other shapes, for float16 and, when the result is
 }
 
 }  // namespace
+
+void check_invertible(std::string_view op, int64_t matrix, int info) {
+  check(info == 0, ErrorKind::kRuntime, "{}: matrix {} is singular and has no inverse", op, matrix);
+}
+
+void check_solvable(std::string_view op, int64_t matrix, int info) {
+  check(info == 0, ErrorKind::kRuntime, "{}: matrix {} is singular, its equations have no one solution", op, matrix);
+}
+
+const decltype(invert) invert{"invert", invert_on_host};
+const decltype(find_determinants) find_determinants{"find_determinants", find_determinants_on_host};
+const decltype(solve_systems) solve_systems{"solve_systems", solve_systems_on_host};
 
 Operators lu_operators() {
   return {inverse(),

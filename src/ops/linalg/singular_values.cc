@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
 #include "ops/linalg/stacks.h"
 
@@ -44,7 +45,7 @@ void choose_signs(T* u, T* v, const Stack& s) {
 }
 
 // A = U diag(L) V. LAPACK sees A' = V' diag(L) U', whose left vectors, in columns, are the rows of V.
-void decompose_singular(KernelContext& c) {
+void decompose_singular_on_host(KernelContext& c) {
   const Tensor& in = c.input(0);
   const Stack s = stack_of(in.shape);
   if (s.size() == 0) return;
@@ -62,8 +63,7 @@ void decompose_singular(KernelContext& c) {
         std::fill_n(v, s.size(), kNone);
         continue;
       }
-      const int left = lapack::gesdd(s.columns, s.rows, v, l, u, scratch);
-      check(left == 0, ErrorKind::kRuntime, "{}: the singular values of matrix {} did not converge", c.name(), k);
+      check_singular_values(c.name(), k, lapack::gesdd(s.columns, s.rows, v, l, u, scratch));
       choose_signs(u, v, s);
     }
   });
@@ -193,6 +193,12 @@ OpDef pinv() {
 }
 
 }  // namespace
+
+void check_singular_values(std::string_view op, int64_t matrix, int info) {
+  check(info == 0, ErrorKind::kRuntime, "{}: the singular values of matrix {} did not converge", op, matrix);
+}
+
+const decltype(decompose_singular) decompose_singular{"decompose_singular", decompose_singular_on_host};
 
 Operators singular_value_operators() { return {svd(), pinv_scalar(), pinv()}; }
 
