@@ -35,6 +35,7 @@ class ArrayCall : public Arguments<ArrayCall> {
     }
     if (f_.np && is_ufunc_default(op_, name(), key, value)) return;
     if (!f_.np && op_.schema->fields.empty()) return;  // as in MXNet, where nothing reads attributes of such operators
+    if (!f_.np && text.starts_with("__") && text.ends_with("__")) return;  // likewise: symbols keep them
     fail(ErrorKind::kType, "{}: unexpected keyword argument '{}'; the arguments are {}out, name", name(), text,
          known_arguments());
   }

@@ -3,7 +3,7 @@
 
 extern "C" {
 
-const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier): the name is the sanitizer's
+const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming): the sanitizer's
 
 // The streams of the stand-in never end, and LeakSanitizer cannot look at threads with stacks of their own.
 const char* __asan_default_options() { return "detect_leaks=0"; }

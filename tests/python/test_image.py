@@ -157,6 +157,9 @@ def test_nearest_area_and_linear_sizes():
     assert image.imresize(x, 2, 2, 3).asnumpy()[:, :, 0].tolist() == [[25, 45], [105, 125]]
     assert image.imresize(x, 2, 2, 1).asnumpy()[:, :, 0].tolist() == [[25, 45], [105, 125]]
     assert image.imresize(x, 8, 4, 1).asnumpy()[0, :, 0].tolist() == [0, 3, 8, 13, 18, 23, 28, 30]
+    wide = (nd.arange(40 * 52 * 3).reshape((40, 52, 3)) * 7 % 251).astype("uint8")
+    area = image.imresize(wide, 70, 90, 3).asnumpy()  # result 35 begins with element 26, to rounding
+    assert area[0, 33:38, 0].tolist() == [9, 23, 23, 58, 71] and area.sum(dtype="int64") == 2361115
     smooth = nd.array(numpy.linspace(0, 1, 12).reshape(3, 4, 1), dtype="float32")
     for interp in range(5):
         enlarged = image.imresize(smooth, 9, 7, interp)

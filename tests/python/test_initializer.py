@@ -91,6 +91,14 @@ def test_bilinear(zeros):
 
 def test_lstm_bias(zeros):
     assert filled(init.LSTMBias(2.0), zeros, (8,)).tolist() == [0, 0, 2, 2, 0, 0, 0, 0]
+    bias = nd.ones((8,))
+    init.Mixed([".*"], [init.LSTMBias(2.0)])("lstm_i2h_bias", bias)
+    assert not bias.asnumpy().any()
+
+
+def test_names_end_in_small_letters():
+    with pytest.raises(ValueError, match="Unknown initialization pattern for FC_WEIGHT"):
+        init.One()(InitDesc("FC_WEIGHT"), nd.zeros((2,)))
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_top_k():
     with pytest.raises(AssertionError, match="top_k is no more than 1"):
         metric.TopKAccuracy(top_k=1)
     with pytest.raises(ValueError, match="TopKAccuracy: expected scores"):
-        made.update(nd.array([1, 0]), nd.array([1, 2]))
+        made.update(nd.array([1, 0]), nd.ones((2, 3, 4)))
 
 
 def test_perplexity_leaves_out_a_label():
@@ -361,3 +361,55 @@ def test_a_composite_opens_values_that_are_arrays():
     both = metric.CompositeEvalMetric([Several("several"), "mse"])
     names, values = both.get()
     assert names == ["first", "second", "mse"] and values[:2] == [1, 2]
+
+
+@pytest.mark.parametrize("name, value", [("f1", 2 / 3), ("mcc", 1 / 6)])
+@pytest.mark.parametrize("negative", [-1, 0, 2])
+def test_what_is_not_class_1_is_negative(name, value, negative):
+    scores = nd.array([[0.3, 0.7], [0.8, 0.2], [0.4, 0.6], [0.9, 0.1], [0.2, 0.8]])
+    labels = nd.array([1, negative, negative, 1, 1])
+    for average in ("macro", "micro"):
+        measure = metric.create(name, average=average)
+        measure.update([labels], [scores])
+        assert measure.get()[1] == pytest.approx(value)
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc"])
+def test_no_arrays_are_no_figure(name):
+    measure = metric.create(name)
+    measure.update([], [])
+    assert measure.get() == (name, 0.0)
+
+
+def test_places_of_a_vector_of_scores():
+    measure = metric.TopKAccuracy(top_k=2)
+    measure.update([nd.array([0, 1, 1])], [nd.array([0.2, 0.9, 2])])
+    assert measure.get() == ("top_k_accuracy_2", 2 / 3)
+
+
+def test_perplexity_ignores_labels_as_they_are():
+    measure = metric.Perplexity(ignore_label=0)
+    scores = nd.array([[0.2, 0.5], [0.3, 0.7], [0.1, 0.9]])
+    measure.update([nd.array([0.6, 0.2, 1.9])], [scores])
+    assert measure.get()[1] == pytest.approx(2.6456684503892887)
+
+
+def test_global_figures_are_those_of_metrics_that_say_so():
+    class Shares(metric.EvalMetric):
+        def update(self, labels, preds):
+            self.sum_metric, self.num_inst, self.global_sum_metric, self.global_num_inst = 3, 4, 1, 2
+
+    for measure, whole, forgotten in (
+        (Shares("s"), 0.75, math.nan),
+        (Shares("s", has_global_stats=True), 0.5, 0.5),
+    ):
+        measure.update([], [])
+        assert measure.get_global() == ("s", whole)
+        measure.reset_local()
+        assert measure.get_global()[1] == pytest.approx(forgotten, nan_ok=True)
+
+
+def test_a_function_sees_rows_where_outputs_may_be_more_than_labels():
+    measure = metric.CustomMetric(lambda label, pred: float(label.sum()), allow_extra_outputs=True)
+    measure.update(nd.array([1, 2, 3]), nd.ones((3, 2)))
+    assert measure.get()[1] == 2

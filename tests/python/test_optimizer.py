@@ -251,6 +251,41 @@ def test_lars_momentum_follows_the_rate():
         numpy.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-4)
 
 
+def test_lars_goes_on_where_the_schedule_ends_at_0():
+    schedule = lr_scheduler.PolyScheduler(2, base_lr=0.1)
+    updater, weight = (
+        optimizer.get_updater(optimizer.LARS(momentum=0.9, lr_scheduler=schedule)),
+        nd.array([1, 2]),
+    )
+    for _ in range(4):
+        updater(0, nd.array([0.3, 0.1]), weight)
+    assert numpy.isfinite(weight.asnumpy()).all()
+
+
+def test_lars_keeps_float32_copies_behind_the_momentum():
+    weight = nd.array([1, 2], dtype="float16")
+    opt = optimizer.LARS(momentum=0.9, multi_precision=True)
+    momentum, master = opt.create_state_multi_precision(0, weight)
+    assert momentum.asnumpy().tolist() == [0, 0] and master.asnumpy().tolist() == [1, 2]
+    opt.update_multi_precision(0, weight, nd.array([1, 1], dtype="float16"), (momentum, master))
+    assert momentum.asnumpy().any() and (master.asnumpy() < [1, 2]).all()
+
+
+@pytest.mark.parametrize(
+    "name", sorted({kind.__name__.lower() for kind in optimizer.Optimizer.opt_registry.values()})
+)
+def test_a_bound_that_is_not_positive_clips_nothing(name):
+    def stepped(bound):
+        hr.random.seed(3)
+        opt = optimizer.create(name, learning_rate=0.1, clip_gradient=bound)
+        updater, weight = optimizer.get_updater(opt), nd.array([[1], [2]])
+        for _ in range(2):
+            updater(0, nd.array([[3], [-5]]), weight)
+        return weight.asnumpy().tolist()
+
+    assert stepped(0) == stepped(-1.0) == stepped(None)
+
+
 def test_lars_keeps_the_rate_of_biases():
     opt = optimizer.create("lars", learning_rate=0.5, param_idx2name={0: "a_bias"}, eta=1e-9)
     assert Stepper(opt)() == [0.5]

@@ -125,7 +125,7 @@ class Initializer:
 
     def _apply_by_suffix(self, name, arr, rules):
         for suffix, rule in rules:
-            if name.lower().endswith(suffix):
+            if name.endswith(suffix):
                 getattr(self, rule)(name, arr)
                 self._report(name, suffix, arr)
                 return

@@ -312,11 +312,13 @@ class Bilinear(Initializer):
 class LSTMBias(Initializer):
     """Zeros, and `forget_bias` for the forget gate, the second quarter.
 
+    It is the initializer of a parameter of its own: called by the name of a bias it gives zeros, as all do.
+
     Examples
     --------
-    >>> bias = nd.zeros((8,))
-    >>> init.LSTMBias(forget_bias=1)(init.InitDesc("lstm_bias", {"__init__": ""}), bias)
-    >>> bias
+    >>> bias = gluon.Parameter("bias", shape=(8,), init=init.LSTMBias(forget_bias=1))
+    >>> bias.initialize()
+    >>> bias.data()
     [0. 0. 1. 1. 0. 0. 0. 0.]
     <NDArray 8 @cpu(0)>
     """
@@ -330,8 +332,6 @@ class LSTMBias(Initializer):
         values = np.zeros(arr.shape, dtype=np.float32)
         values[hidden : 2 * hidden] = self.forget_bias
         arr[:] = values
-
-    _init_bias = _init_weight
 
 
 class Load:

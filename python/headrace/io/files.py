@@ -109,22 +109,24 @@ class RoundIter(RowsIter):
 
 
 def _text_of(path):
-    with open_file(path, "r", encoding="utf-8") as file:
+    with open_file(path, "r", encoding="utf-8-sig") as file:
         return file.read()
 
 
 def _read_table(path, shape):
-    """The numbers of a CSV file, or of all files in a folder, as float64 of (rows, *shape)."""
+    """The numbers of a CSV file, or of all files in a folder, as float64 of (rows, *shape). Empty lines and a
+    comma behind the last number of a row mean nothing.
+    """
     path = pathlib.Path(path)
     try:
         files = sorted(one for one in path.iterdir() if one.is_file()) if path.is_dir() else [path]
-        texts = [line for file in files for line in _text_of(file).splitlines()]
+        texts = [line for file in files for line in _text_of(file).splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise MXNetError(f"CSVIter: {path} cannot be read: {error}") from None
     size = int(numpy.prod(shape))
     table = numpy.empty((len(texts), size))
     for number, text in enumerate(texts):
-        values = text.split(",")
+        values = text.rstrip().removesuffix(",").split(",")
         if len(values) != size:
             raise MXNetError(
                 f"CSVIter: {path}: the data size in CSV do not match size of shape: specified "

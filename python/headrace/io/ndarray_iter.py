@@ -37,19 +37,23 @@ def _array(name, value):
         return value
     if _is_matrix(value):
         return sparse.csr_matrix(value, dtype="float32")
-    if not isinstance(value, numpy.ndarray):
+    try:
+        made = arrays.array(value, dtype="float32")
+    except (TypeError, ValueError):
+        made = None
+    if made is None or made.ndim == 0:
         raise TypeError(f"Invalid type '{type(value)}' for {name}, should be NDArray or numpy.ndarray")
-    return arrays.array(value, dtype="float32")
+    return made
 
 
 class NDArrayIter(DataIter):
     """Batches of `batch_size` samples along the first axis of arrays.
 
-    `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays become float32, and matrices of
-    SciPy CSRNDArrays. `shuffle` draws a new order at each `reset` from NumPy's generator. An incomplete last
-    batch is filled from the beginning ('pad'), dropped ('discard'), or waits for the next pass ('roll_over').
-    Dense batches in order are views. There are as many samples as the first array of data has; what others
-    have beyond them is not read.
+    `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays, and lists of numbers, become
+    float32, and matrices of SciPy CSRNDArrays. `shuffle` draws a new order at each `reset` from NumPy's
+    generator. An incomplete last batch is filled from the beginning ('pad'), dropped ('discard'), or waits
+    for the next pass ('roll_over'). Dense batches in order are views. There are as many samples as the first
+    array of data has; what others have beyond them is not read.
 
     AssertionError: no data. TypeError: no arrays. ValueError: an array has fewer samples than the first, or
     batch_size is less than 1. NotImplementedError: CSRNDArrays, and 'discard' is not what happens to the last

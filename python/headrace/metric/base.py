@@ -65,7 +65,8 @@ class EvalMetric:
     """Base of all metrics. Subclasses define `update` and call `_add(total, count)` in it.
 
     `output_names`, `label_names`: which entries `update_dict` picks, and in which order; all of them by
-    default. Further keyword arguments appear in `get_config`.
+    default. `has_global_stats`: whether the metric counts for `get_global`, too. Further keyword arguments
+    appear in `get_config`.
 
     Examples
     --------
@@ -79,8 +80,10 @@ class EvalMetric:
     ('largest', 5.0)
     """
 
+    _has_global_stats = False
+
     def __init__(self, name, output_names=None, label_names=None, **kwargs):
-        kwargs.pop("has_global_stats", None)
+        self._has_global_stats = kwargs.pop("has_global_stats", self._has_global_stats)
         self.name = str(name)
         self.output_names = output_names
         self.label_names = label_names
@@ -135,7 +138,7 @@ class EvalMetric:
 
     def get_global(self):
         """(name, value) since the last `reset`; as `get`, where a metric keeps no global figures."""
-        if not getattr(self, "global_num_inst", 0):
+        if not self._has_global_stats:
             return self.get()
         return self.name, self._value(self.global_sum_metric, self.global_num_inst)
 
@@ -155,6 +158,12 @@ class EvalMetric:
         self.num_inst += count
         self.global_sum_metric += total
         self.global_num_inst += count
+
+
+class CountingMetric(EvalMetric):
+    """Base of the metrics that are here."""
+
+    _has_global_stats = True
 
 
 def as_pairs(names, values):

@@ -4,12 +4,12 @@ import math
 
 import numpy
 
-from .base import EvalMetric, alias, check_sizes, pairs, register
+from .base import CountingMetric, alias, check_sizes, pairs, register
 
 
 @register
 @alias("acc")
-class Accuracy(EvalMetric):
+class Accuracy(CountingMetric):
     """The share of right predictions.
 
     Predictions are class numbers in the shape of the labels, or scores with the classes along `axis`.
@@ -38,9 +38,9 @@ class Accuracy(EvalMetric):
 
 @register
 @alias("top_k_accuracy", "top_k_acc")
-class TopKAccuracy(EvalMetric):
+class TopKAccuracy(CountingMetric):
     """The share of labels among the `top_k` (at least 2) classes with the highest scores. Scores are (N,
-    classes).
+    classes); or a vector, whose places in ascending order are compared with the labels.
 
     Examples
     --------
@@ -58,16 +58,20 @@ class TopKAccuracy(EvalMetric):
 
     def update(self, labels, preds):
         for label, pred in pairs(labels, preds):
-            if pred.ndim != 2:
+            if pred.ndim not in (1, 2):
                 raise ValueError(f"TopKAccuracy: expected scores of shape (N, classes), got {pred.shape}")
             label = label.astype("int32").ravel()
             check_sizes(label, pred)
+            if pred.ndim == 1:
+                places = numpy.argsort(pred.astype("float32"), kind="stable")
+                self._add(numpy.float64((places == label).sum()), len(label))
+                continue
             k = min(self.top_k, pred.shape[1])
             best = numpy.argsort(pred.astype("float32"), axis=1, kind="stable")[:, -k:]
             self._add(numpy.float64((best == label[:, numpy.newaxis]).any(axis=1).sum()), len(label))
 
 
-class _BinaryMetric(EvalMetric):
+class _BinaryMetric(CountingMetric):
     """A figure of the confusion counts of a two-class problem; predictions are scores (N, 2).
 
     average='macro': mean of the figures of the single updates; 'micro': the figure of all counts together.
@@ -87,7 +91,9 @@ class _BinaryMetric(EvalMetric):
         self._counts = numpy.zeros(4)
 
     def update(self, labels, preds):
-        counts = sum(_confusion(label, pred, type(self).__name__) for label, pred in pairs(labels, preds))
+        counts = numpy.zeros(4)
+        for label, pred in pairs(labels, preds):
+            counts += _confusion(label, pred, type(self).__name__)
         if self.average == "macro":
             self._add(self._figure(*counts), 1)
             return
@@ -99,17 +105,17 @@ class _BinaryMetric(EvalMetric):
 
 
 def _confusion(label, pred, name):
-    """Counts (true positive, false positive, true negative, false negative)."""
+    """Counts (true positive, false positive, true negative, false negative); what is not 1 is negative."""
     if pred.ndim != 2:
         raise ValueError(f"{name}: expected scores of shape (N, 2), got {pred.shape}")
-    chosen, label = pred.argmax(axis=1), label.astype("int32").ravel()
+    chosen, label = pred.argmax(axis=1) == 1, label.astype("int32").ravel()
     check_sizes(label, chosen)
     if len(numpy.unique(label)) > 2:
         raise ValueError(
             f"{name} currently only supports binary classification; got labels {numpy.unique(label)}"
         )
-    cases = [(chosen == 1) & (label == 1), (chosen == 1) & (label == 0)]
-    cases += [(chosen == 0) & (label == 0), (chosen == 0) & (label == 1)]
+    is_one = label == 1
+    cases = [chosen & is_one, chosen & ~is_one, ~chosen & ~is_one, ~chosen & is_one]
     return numpy.array([case.sum() for case in cases], dtype=numpy.float64)
 
 
@@ -166,7 +172,7 @@ class MCC(_BinaryMetric):
 
 
 @register
-class PCC(EvalMetric):
+class PCC(CountingMetric):
     """The correlation of a confusion matrix: Matthews' coefficient for any number of classes.
 
     Predictions are scores (N, classes), or classes in the shape of the labels. All counts since the last
@@ -222,7 +228,7 @@ def _matrix_correlation(counts):
     return (n * counts.trace() - (chosen * labels).sum()) / scale if scale else math.nan
 
 
-class _LabelProbability(EvalMetric):
+class _LabelProbability(CountingMetric):
     """Mean of -log(probability of the label + eps); predictions are probabilities (N, classes)."""
 
     def __init__(self, eps, name, output_names, label_names):
@@ -274,7 +280,7 @@ class NegativeLogLikelihood(_LabelProbability):
 
 
 @register
-class Perplexity(EvalMetric):
+class Perplexity(CountingMetric):
     """exp of the mean of -log(max(p[label], 1e-10)), leaving out labels equal to `ignore_label`.
 
     Predictions are probabilities with the classes along `axis`, the last by default.
@@ -297,10 +303,11 @@ class Perplexity(EvalMetric):
         for label, pred in pairs(labels, preds):
             scores = numpy.moveaxis(pred, self.axis, -1)
             scores = scores.reshape(-1, scores.shape[-1])
-            label = label.astype("int64").ravel()
+            label = label.ravel()
             assert len(label) == len(scores), f"shape mismatch: {label.shape} vs. {pred.shape}"
             kept = slice(None) if self.ignore_label is None else label != self.ignore_label
-            chosen = scores[numpy.arange(len(label)), label.clip(0, scores.shape[1] - 1)][kept]
+            places = label.astype("int64").clip(0, scores.shape[1] - 1)
+            chosen = scores[numpy.arange(len(label)), places][kept]
             self._add(-numpy.log(numpy.maximum(chosen, 1e-10)).sum(dtype=numpy.float64), len(chosen))
 
     def _value(self, total, count):

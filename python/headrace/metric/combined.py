@@ -1,7 +1,7 @@
 """Several metrics as one, metrics of functions, and metrics out of descriptions."""
 
 from .base import (
-    EvalMetric,
+    CountingMetric,
     alias,
     as_list,
     as_sequence,
@@ -15,7 +15,7 @@ from .base import (
 
 @register
 @alias("composite")
-class CompositeEvalMetric(EvalMetric):
+class CompositeEvalMetric(CountingMetric):
     """Several metrics as one; names and values come as lists.
 
     Examples
@@ -81,7 +81,7 @@ class CompositeEvalMetric(EvalMetric):
 
 
 @register
-class CustomMetric(EvalMetric):
+class CustomMetric(CountingMetric):
     """Mean of `feval(label, pred)`, which gives a number, or a pair (sum, count); it is called with NumPy
     arrays.
 
@@ -108,9 +108,8 @@ class CustomMetric(EvalMetric):
         raise NotImplementedError("CustomMetric cannot be serialized")
 
     def update(self, labels, preds):
-        labels, preds = as_list(labels), as_list(preds)
         if not self._allow_extra_outputs:
-            check_label_shapes(labels, preds)
+            labels, preds = check_label_shapes(as_list(labels), as_list(preds))
         for label, pred in zip(labels, preds):
             result = self._feval(host(label), host(pred))
             self._add(*(result if isinstance(result, tuple) else (result, 1)))

@@ -2,10 +2,10 @@
 
 import numpy
 
-from .base import EvalMetric, alias, as_list, check_label_shapes, host, pairs, register
+from .base import CountingMetric, alias, as_list, check_label_shapes, host, pairs, register
 
 
-class _Regression(EvalMetric):
+class _Regression(CountingMetric):
     """Mean over the updates of a figure of label - prediction; one-dimensional arrays count as columns."""
 
     def update(self, labels, preds):
@@ -76,7 +76,7 @@ class RMSE(_Regression):
 
 @register
 @alias("pearsonr")
-class PearsonCorrelation(EvalMetric):
+class PearsonCorrelation(CountingMetric):
     """Pearson's correlation of labels and predictions of equal shape.
 
     average='macro': mean of the correlations of the single updates; 'micro': correlation of all values
@@ -122,7 +122,7 @@ def _correlation(n, x, y, xx, yy, xy):
 
 
 @register
-class Loss(EvalMetric):
+class Loss(CountingMetric):
     """Mean of all values of the predictions, which are losses; labels are not looked at.
 
     Examples

@@ -67,11 +67,10 @@ class ArrayOptimizer(Optimizer):
 
     def _scales(self):
         """What update operators are told of the gradient."""
-        clip = -1.0 if self.clip_gradient is None else self.clip_gradient
-        return {"rescale_grad": self.rescale_grad, "clip_gradient": clip}
+        return {"rescale_grad": self.rescale_grad, "clip_gradient": self._bound}
 
     def _clip(self, g):
-        return g if self.clip_gradient is None else nd.clip(g, -self.clip_gradient, self.clip_gradient)
+        return nd.clip(g, -self._bound, self._bound) if self._bound > 0 else g
 
     def _apply(self, w, g, state, lr, wd, t, index):
         raise NotImplementedError

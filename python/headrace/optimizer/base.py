@@ -35,7 +35,7 @@ class Optimizer:
     rescale_grad : every gradient is multiplied by it (the Trainer divides it by the batch size).
     param_idx2name : {index: name}; with it only names ending in `_weight` or `_gamma` get weight decay.
     wd : weight decay.
-    clip_gradient : bound of the absolute value of rescaled gradients; None for none.
+    clip_gradient : bound of the absolute value of rescaled gradients; none where it is None or not positive.
     learning_rate : default 0.01, or `lr_scheduler.base_lr`; given with a scheduler it replaces `base_lr`.
     lr_scheduler : LRScheduler or None.
     begin_num_update : number of updates that happened before.
@@ -65,6 +65,7 @@ class Optimizer:
 
     opt_registry: dict = {}
     is_elementwise = False  # holds for the class that says so, and for no subclass
+    _has_master_first = True  # of multi_precision states
     has_update_group = False  # whether update_group may be used: it belongs to the class that defines update
 
     def __init_subclass__(cls, **kwargs):
@@ -117,6 +118,12 @@ class Optimizer:
         self.allow_np_array = False
         self.set_lr_mult({})
         self.set_wd_mult({})
+
+    @property
+    def _bound(self):
+        """The bound of gradients; -1 for none, as update operators have it."""
+        bound = self.clip_gradient
+        return bound if bound is not None and bound > 0 else -1.0
 
     @staticmethod
     def register(klass):
@@ -184,10 +191,13 @@ class Optimizer:
         return self.multi_precision and weight._dtype_name in _HALF_TYPES
 
     def create_state_multi_precision(self, index, weight):
-        """As `create_state`; a half-precision weight under multi_precision gets (float32 copy, state)."""
+        """As `create_state`; a half-precision weight under multi_precision gets (float32 copy, state), or the
+        same the other way round where MXNet has it so.
+        """
         if self._needs_master(weight):
             master = weight.astype(np.float32)
-            return master, self.create_state(index, master)
+            state = self.create_state(index, master)
+            return (master, state) if self._has_master_first else (state, master)
         if weight._dtype_name in _HALF_TYPES:
             warnings.warn(
                 f"Accumulating with {weight._dtype_name} in optimizer can lead to poor accuracy or slow "
@@ -196,6 +206,10 @@ class Optimizer:
                 stacklevel=2,
             )
         return self.create_state(index, weight)
+
+    def _split_master(self, state):
+        """(float32 copy, state) of a multi_precision state."""
+        return state if self._has_master_first else state[::-1]
 
     def update(self, index, weight, grad, state):
         """Updates `weight` and `state` in place."""
@@ -210,7 +224,7 @@ class Optimizer:
                 self.update_multi_precision(*one)
             return
         if self._needs_master(weight):
-            master, inner = state
+            master, inner = self._split_master(state)
             self.update(index, master, grad.astype(np.float32), inner)
             weight[:] = master.astype(weight._dtype_name)
         else:

@@ -84,7 +84,7 @@ class FusedOptimizer(Optimizer):
         else:
             update = group.update_by(name if group.masters is None else "mp_" + name)
         attributes["rescale_grad"] = self.rescale_grad
-        attributes["clip_gradient"] = -1.0 if self.clip_gradient is None else self.clip_gradient
+        attributes["clip_gradient"] = self._bound
         update(self._rates(group.indices), self._wds(group.indices), attributes)
         if is_cast_here:
             for weight, master in zip(group.weights, group.masters):
@@ -114,10 +114,6 @@ class FusedOptimizer(Optimizer):
             found += getattr(self, several)(part)[: len(part)]
         return found
 
-    def _split_master(self, state):
-        """(float32 copy, state) of a multi_precision state."""
-        return state
-
     def _arrays(self, state):
         return () if state is None else (state,)
 
@@ -126,6 +122,7 @@ class _MomentumOptimizer(FusedOptimizer):
     """A rule with an optional momentum; multi_precision states are (momentum or None, float32 copy)."""
 
     _updates_masters = True
+    _has_master_first = False
     lazy_update = True
     _plain_operation = "sgd_update"
     _momentum_operation = ""
@@ -142,21 +139,11 @@ class _MomentumOptimizer(FusedOptimizer):
             return None
         return state_like(weight) if self.lazy_update else zeros_like(weight)
 
-    def create_state_multi_precision(self, index, weight):
-        if self._needs_master(weight):
-            master = weight.astype(np.float32)
-            return self.create_state(index, master), master
-        return super().create_state_multi_precision(index, weight)
-
-    def _split_master(self, state):
-        return state[1], state[0]
-
     def _repeats(self):
         is_of_a_program = type(self).__module__ != __name__  # which may define any of the methods
         if self.lr_scheduler is not None or is_of_a_program:
             return False
-        bounds = () if self.clip_gradient is None else (self.clip_gradient,)
-        return are_numbers(self.lr, self.wd, self.rescale_grad, self.momentum, *bounds)
+        return are_numbers(self.lr, self.wd, self.rescale_grad, self.momentum, self._bound)
 
     def _operation(self):
         if self.momentum == 0.0:

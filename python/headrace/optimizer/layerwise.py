@@ -98,6 +98,8 @@ class LARS(ArrayOptimizer):
     """
 
     _decays_gradient = False
+    _has_master_first = False
+    _rated_update = None  # the update that cur_lr is the rate of
 
     def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, **kwargs):
         super().__init__(**kwargs)
@@ -108,7 +110,6 @@ class LARS(ArrayOptimizer):
         self.eps = eps
         self.last_lr = None
         self.cur_lr = None
-        self._rated_update = None  # the update that cur_lr is the rate of
 
     def create_state(self, index, weight):
         if self.momentum == 0.0:
@@ -124,14 +125,15 @@ class LARS(ArrayOptimizer):
         self._update_count(index)
         base = self.learning_rate
         if self.num_update != self._rated_update:
-            self.last_lr, self.cur_lr = self.cur_lr or base, base
+            self.last_lr, self.cur_lr = base if self.cur_lr is None else self.cur_lr, base
             self._rated_update = self.num_update
         w, g, state = plain(weight), plain(grad) * self.rescale_grad, plain(state)
         lr, wd = self._get_lr(index), self._get_wd(index)
         if not self.idx2name.get(index, "").endswith(("gamma", "beta", "bias")):
             lr = lr * self._trust(w, g, wd).reshape((1,) * len(w.shape))
         g = self._clip(g)
-        momentum = self.momentum * (base / self.last_lr if self.momentum_correction else 1.0)
+        corrects = self.momentum_correction and self.last_lr != 0
+        momentum = self.momentum * (base / self.last_lr if corrects else 1.0)
         if g.stype == "row_sparse":
             _step_rows(w, g, state, lr, wd, momentum, self.lazy_update)
             return
@@ -214,8 +216,8 @@ class LBSGD(Optimizer):
         g = total / self.batch_scale
         lr = lr * (self._trust(w, g, wd) if self.warmup_strategy == "lars" else self._warmup(count))
         g = g * self.rescale_grad
-        if self.clip_gradient:
-            g = nd.clip(g, -self.clip_gradient, self.clip_gradient)
+        if self._bound > 0:
+            g = nd.clip(g, -self._bound, self._bound)
         if g.stype == "row_sparse":
             _step_rows(w, g, state, lr, wd, self.momentum, True)
             return

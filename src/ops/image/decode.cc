@@ -19,7 +19,7 @@ struct DecodeAttrs {
   int64_t flag = 1;
   bool to_rgb = true;
   static constexpr auto kFields =
-      fields(field(&DecodeAttrs::flag, "flag", "1: three channels; 0: grey.").between(0, 1),
+      fields(field(&DecodeAttrs::flag, "flag", "0: grey; otherwise three channels.").between(0, kMostInt),
              field(&DecodeAttrs::to_rgb, "to_rgb", "Channels are red, green, blue; otherwise blue, green, red."));
 };
 
@@ -28,7 +28,7 @@ struct ReadAttrs {
   int64_t flag = 1;
   bool to_rgb = true;
   static constexpr auto kFields = fields(field(&ReadAttrs::filename, "filename", "The file.").required(),
-                                         field(&ReadAttrs::flag, "flag", "As of _cvimdecode.").between(0, 1),
+                                         field(&ReadAttrs::flag, "flag", "As of _cvimdecode.").between(0, kMostInt),
                                          field(&ReadAttrs::to_rgb, "to_rgb", "As of _cvimdecode."));
 };
 
@@ -78,7 +78,7 @@ OpDef decode_pixels() {
 
 // Reads the header; the pixels follow when a thread has time.
 NDArray decoded(const NDArray& file, codec::Bytes bytes, int64_t flag, bool to_rgb) {
-  check(flag == 0 || flag == 1, ErrorKind::kValue, "imdecode: flag must be 0 (grey) or 1 (colours), got {}", flag);
+  check(flag >= 0, ErrorKind::kValue, "imdecode: flag must be 0 (grey) or positive (colours), got {}", flag);
   const codec::Header header = codec::read_header(bytes);
   return call("_decode_image", {file},
               {{"height", header.height}, {"width", header.width}, {"flag", flag}, {"to_rgb", to_rgb}});

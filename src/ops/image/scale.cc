@@ -22,9 +22,14 @@ struct Taps {
   std::vector<int> fixed = {};  // the same with kBits behind the point
 };
 
+// How many results an element makes, and how many elements a result takes. Where a result begins with an element, what
+// rounding leaves of the latter, a quotient of a quotient as in OpenCV, says whether it does.
+double growth_of(int64_t size, int64_t out) { return static_cast<double>(out) / static_cast<double>(size); }
+double step_of(int64_t size, int64_t out) { return 1 / growth_of(size, out); }
+
 // As area is for enlarging: linear, but each element keeps its value as far as it reaches.
-float area_share(int64_t result, int64_t first, double step) {
-  const auto share = static_cast<float>(static_cast<double>(result + 1) - static_cast<double>(first + 1) / step);
+float area_share(int64_t result, int64_t first, double growth) {
+  const auto share = static_cast<float>(static_cast<double>(result + 1) - static_cast<double>(first + 1) * growth);
   return share <= 0 ? 0.0f : share - std::floor(share);
 }
 
@@ -32,13 +37,13 @@ float area_share(int64_t result, int64_t first, double step) {
 Taps taps_of(int64_t size, int64_t out, Interpolation interpolation, bool of_rows) {
   Taps taps;
   taps.count = tap_count(interpolation);
-  const double step = static_cast<double>(size) / static_cast<double>(out);
+  const double step = step_of(size, out);
   for (int64_t i = 0; i < out; ++i) {
     auto place = static_cast<float>((static_cast<double>(i) + 0.5) * step - 0.5);
     int64_t low;
     if (interpolation == Interpolation::kArea) {
       low = static_cast<int64_t>(std::floor(static_cast<double>(i) * step));
-      place = area_share(i, low, step);
+      place = area_share(i, low, growth_of(size, out));
     } else {
       low = static_cast<int64_t>(std::floor(place));
       place -= static_cast<float>(low);
@@ -169,8 +174,7 @@ void interpolate(const T* from, T* to, const ScaledImage& image, Interpolation i
 template <class T>
 void take_nearest(const T* from, T* to, const ScaledImage& image) {
   const auto source = [](int64_t i, int64_t size, int64_t out) {
-    const double step = 1 / (static_cast<double>(out) / static_cast<double>(size));
-    return std::min(static_cast<int64_t>(std::floor(static_cast<double>(i) * step)), size - 1);
+    return std::min(static_cast<int64_t>(std::floor(static_cast<double>(i) * step_of(size, out))), size - 1);
   };
   const double cost = static_cast<double>(image.out_height * image.out_width * image.channels) * 0.5;
   parallel_for(image.out_height, 1, cost, [&](int64_t begin, int64_t end) {
@@ -191,7 +195,7 @@ struct Cover {
 
 std::vector<Cover> covers_of(int64_t size, int64_t out) {
   constexpr double kLeast = 1e-3;
-  const double step = static_cast<double>(size) / static_cast<double>(out);
+  const double step = step_of(size, out);
   std::vector<Cover> covers;
   for (int64_t i = 0; i < out; ++i) {
     const double begin = static_cast<double>(i) * step, end = begin + step;

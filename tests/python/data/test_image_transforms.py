@@ -258,3 +258,12 @@ def test_hybrid_steps():
     one.add(transforms.Normalize(0.5, 2))
     one.hybridize()
     numpy.testing.assert_allclose(one(nd.ones((1, 2, 2))).asnumpy(), 0.25)
+
+
+def test_compositions_are_sequences_of_blocks():
+    steps = transforms.Compose([transforms.Resize(4), transforms.ToTensor()])
+    assert isinstance(steps, gluon.nn.Sequential) and len(steps) == 2
+    assert isinstance(steps[1], transforms.ToTensor)
+    cast = transforms.Cast("float64")
+    chance = transforms.RandomApply(cast, p=1)
+    assert isinstance(chance, gluon.nn.Sequential) and chance.transforms is cast

@@ -362,3 +362,9 @@ def test_the_names_of_mxnets_modules():
     assert [one.shape for one in steps] == [(3, 4)] * 2
     assert (axis, F, batch) == (1, nd, 3)
     assert set(gluon.tensor_types) == {hr.sym.Symbol, nd.NDArray}
+
+
+@pytest.mark.parametrize("layer", [rnn.LSTMCell(3), rnn.LSTM(3)])
+def test_states_to_begin_with_are_drawn(layer):
+    states = layer.begin_state(2, func=nd.random.uniform, low=1, high=1.5)
+    assert len(states) == 2 and all((state.asnumpy() >= 1).all() for state in states)

@@ -215,3 +215,11 @@ def test_mnist_iter_errors(images):
         mx.io.MNISTIter(**{**files, "image": files["label"]})
     with pytest.raises(mx.MXNetError, match="from 0 to num_parts - 1, got 2 of 2"):
         mx.io.MNISTIter(num_parts=2, part_index=2, **files)
+
+
+@pytest.mark.parametrize("text", ["1,2\n3,4\n\n", "\n1,2\n\n3,4", "1,2,\n3,4,\n", "\ufeff1,2\n3,4\n"])
+def test_csv_iter_passes_over_what_is_no_number(tmp_path, text):
+    path = tmp_path / "table.csv"
+    path.write_text(text, encoding="utf-8")
+    (batch,) = mx.io.CSVIter(data_csv=str(path), data_shape=(2,), batch_size=2)
+    assert batch.data[0].asnumpy().tolist() == [[1, 2], [3, 4]]

@@ -126,3 +126,11 @@ def test_the_arrays_are_those_that_batches_come_from():
     assert data_iter.num_source == len(data_iter.data_list) == 2
     data_iter.data_list[1][:] = 5
     assert next(data_iter).label[0].asnumpy().tolist() == [5] * 7
+
+
+def test_numbers_in_lists_are_arrays():
+    batches = list(mx.io.NDArrayIter({"a": [1, 2, 3, 4]}, {"b": [0, 1, 0, 1]}, 2))
+    assert [batch.data[0].asnumpy().tolist() for batch in batches] == [[1, 2], [3, 4]]
+    assert batches[1].label[0].dtype == numpy.float32
+    with pytest.raises(TypeError, match="Invalid type '<class 'str'>' for a"):
+        mx.io.NDArrayIter({"a": "text"}, batch_size=1)

@@ -176,3 +176,12 @@ def test_speed_is_a_number_of_seconds():
 def test_structure():
     assert tools.same_symbol_structure(a + b, mx.sym.Variable("x") + mx.sym.Variable("y"))
     assert not tools.same_symbol_structure(a + b, a * b)
+
+
+def test_numeric_grad_takes_arrays_of_either_kind():
+    executor = (mx.sym.var("x") * mx.sym.var("x")).simple_bind(mx.cpu(), x=(2,))
+    found = [
+        tools.numeric_grad(executor, {"x": x}, eps=0.01)["x"]
+        for x in (mx.nd.array([1, 3]), np.array([1.0, 3]))
+    ]
+    np.testing.assert_allclose(found, [[2, 6], [2, 6]], rtol=1e-3)

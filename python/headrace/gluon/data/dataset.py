@@ -65,7 +65,7 @@ class Dataset:
 
         `lazy=False` computes all items now; else each is computed whenever it is read.
         """
-        transformed = _Transformed(self, fn)
+        transformed = _LazyTransformDataset(self, fn)
         return transformed if lazy else SimpleDataset(list(transformed))
 
     def transform_first(self, fn, lazy=True):
@@ -224,23 +224,23 @@ class _Selection(Dataset):
         return lambda rows: read(numbers.take(rows))
 
 
-class _Transformed(Dataset):
-    """`fn` applied to the items of `dataset` whenever they are read."""
+class _LazyTransformDataset(Dataset):
+    """`fn` applied to the items of `data` whenever they are read. Programs know it by this name."""
 
-    def __init__(self, dataset, fn):
-        self._dataset = dataset
+    def __init__(self, data, fn):
+        self._data = data
         self._fn = fn
 
     def __len__(self):
-        return len(self._dataset)
+        return len(self._data)
 
     def __getitem__(self, idx):
-        item = self._dataset[idx]
+        item = self._data[idx]
         return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
 
     def batch_reader(self):
         apply = batch_form(self._fn)
-        read = batch_reader(self._dataset) if apply else None
+        read = batch_reader(self._data) if apply else None
         if read is None:
             return None
 

@@ -28,7 +28,7 @@ def numeric_grad(
 ):
     """Central differences, of step `eps`, of the sum of an executor's first output: NumPy arrays by argument.
 
-    location : NumPy arrays by argument; the executor's arguments have these values again afterwards
+    location : arrays by argument; the executor's arguments have these values again afterwards
     aux_states : NumPy arrays, written before every run, or None: states stay as runs leave them
     Arguments that are no floating numbers have zeros.
 
@@ -41,6 +41,9 @@ def numeric_grad(
     array([2., 6.], dtype=float32)
     """
     check_dtype(dtype)
+    location = {
+        name: value.asnumpy() if hasattr(value, "asnumpy") else value for name, value in location.items()
+    }
     for name, value in location.items():
         write(executor.arg_dict[name], value)
 

@@ -9,14 +9,16 @@ from ....._semantics import is_np_array
 from .....base import ArrayTypeError, ArrayValueError
 from ....block import Block
 from ....hybrid_block import HybridBlock
+from ....nn import Sequential
 from ..._batches import batch_form
 from .base import of_columns
 
 __all__ = ["Cast", "Compose", "Normalize", "RandomApply", "ToTensor"]
 
 
-class Compose(Block):
-    """Applies `transforms`, blocks or other functions of one argument, one after another.
+class Compose(Sequential):
+    """Applies `transforms`, blocks or other functions of one argument, one after another; the blocks among
+    them are its children.
 
     Examples
     --------
@@ -60,7 +62,7 @@ class Compose(Block):
         return f"{type(self).__name__}(\n{steps}\n)"
 
 
-class RandomApply(Block):
+class RandomApply(Sequential):
     """Applies `transforms`, a function or a list of them, with probability `p` (by Python's `random`).
 
     Examples
@@ -72,7 +74,7 @@ class RandomApply(Block):
 
     def __init__(self, transforms, p=0.5):
         super().__init__()
-        self.transforms = Compose(transforms if isinstance(transforms, (list, tuple)) else [transforms])
+        self.transforms = Compose(transforms) if isinstance(transforms, (list, tuple)) else transforms
         self.p = p
 
     def forward(self, x):
