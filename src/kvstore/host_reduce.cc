@@ -189,8 +189,11 @@ void push(const Reduction& reduction, std::span<const NDArray> values, std::span
 void reduce_on_host(const Reduction& reduction, std::span<const NDArray> values, std::span<const NDArray> results,
                     const NDArray& kept, Extent extent) {
   std::vector<NDArray> sources(values.begin(), values.end());
+  // What no result lies as is copied first: a pass writes at least one of them, or one that is packed.
+  const auto lies_as_first = [&](const NDArray& one) { return lies_as(one, sources[0]); };
   const bool are_alike = is_dense(sources[0].shape(), sources[0].strides()) &&
-                         std::ranges::all_of(sources, [&](const NDArray& one) { return lies_as(one, sources[0]); });
+                         std::ranges::all_of(sources, lies_as_first) &&
+                         (std::ranges::any_of(results, lies_as_first) || (kept && lies_as_first(kept)));
   if (!are_alike)
     for (NDArray& source : sources) source = contiguous(source);
   const bool is_large = sources[0].view()->storage()->bytes() >= kLeastStreamedBytes;

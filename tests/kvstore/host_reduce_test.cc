@@ -71,6 +71,19 @@ TEST(HostReduce, TakesArraysThatLieInAnyWay) {
   EXPECT_EQ(headrace::bytes_of(shifted), expected);
 }
 
+TEST(HostReduce, PacksWhatLiesOtherwise) {
+  for (size_t count : {1, 2}) {
+    std::vector<NDArray> values;
+    for (uint64_t i = 0; i < count; ++i) values.push_back(call("transpose", {varied({8, 3}, DType::kFloat32, 5 + i)}));
+    const std::string expected = headrace::bytes_of(in_turn(Reduction(), values));
+    const NDArray result = NDArray::empty({3, 8}), kept = NDArray::empty({3, 8});
+    reduce_on_host(Reduction(), values, {&result, 1}, {}, Extent::kInCache);
+    EXPECT_EQ(headrace::bytes_of(result), expected);
+    reduce_on_host(Reduction(), values, {}, kept, Extent::kInCache);
+    EXPECT_EQ(headrace::bytes_of(kept), expected);
+  }
+}
+
 TEST(HostReduce, RoundsHalvesOnce) {
   std::vector<NDArray> values;
   for (float value : {2048.0f, 1.0f, 1.0f}) values.push_back(cast_to(array({value}), DType::kFloat16));

@@ -56,11 +56,11 @@ DType dtype_of_parameters(DType data) { return data == DType::kFloat64 ? DType::
 
 void infer_batch_core(Infer& i, const BatchNormCore& a) {
   const Shape& shape = i.shape(0);
-  const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(shape.size()), "BatchNorm"));
+  const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), "BatchNorm");
   i.require(is_floating(i.dtype(0)), ErrorKind::kType, "data must hold floats, got {}; convert it with astype",
             dtype_name(i.dtype(0)));
   const DType parameters = dtype_of_parameters(i.dtype(0));
-  const Shape wanted{shape[axis]};
+  const Shape wanted{shape[static_cast<size_t>(axis)]};
   static const char* const kNames[] = {"data", "gamma", "beta", "moving_mean", "moving_var"};
   for (size_t k = 1; k < 5; ++k) {
     i.require(i.shape(k) == wanted, ErrorKind::kRuntime, "{} must have shape {} (axis {} of data {}), got {}",
@@ -68,7 +68,7 @@ void infer_batch_core(Infer& i, const BatchNormCore& a) {
     i.require(i.dtype(k) == parameters, ErrorKind::kRuntime, "{} must hold {} beside data of {}, got {}", kNames[k],
               dtype_name(parameters), dtype_name(i.dtype(0)), dtype_name(i.dtype(k)));
   }
-  i.output(shape, i.dtype(0), strides_like(shape, i.strides(0)));
+  i.output(shape, i.dtype(0), strides_like(shape, i.strides(0), axis));
   i.output(wanted, parameters);
   i.output(wanted, parameters);
   i.cost(200 + static_cast<double>(i.size(0)) * 0.6);
@@ -193,7 +193,7 @@ OpDef with_known_statistics() {
              expect_floats(i, 0);
              for (size_t k = 1; k < 5; ++k)
                expect_type(i, k, Shape{data[static_cast<size_t>(axis)]}, dtype_of_parameters(i.dtype(0)));
-             i.output(data, i.dtype(0), strides_like(data, i.strides(0)));
+             i.output(data, i.dtype(0), strides_like(data, i.strides(0), axis));
              i.cost(200 + static_cast<double>(i.size(0)) * 0.3);
            },
        .kernel = [](KernelContext& c, const BatchNormAgain& a) { batch_norm_again(c, a); },
@@ -229,13 +229,15 @@ OpDef affine_of_statistics() {
                           make_attrs(AffineAttrs{.fix_gamma = false}))}});
 }
 
-void require_back(const Infer& i, const BatchNormBack& a) {
+// Gives the axis of the channels.
+int64_t require_back(const Infer& i, const BatchNormBack& a) {
   const Shape& data = i.shape(1);
-  const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(data.size()), "BatchNorm"));
+  const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(data.size()), "BatchNorm");
   const DType parameters = dtype_of_parameters(i.dtype(1));
   expect_floats(i, 1);
   expect_type(i, 0, data, i.dtype(1));
-  for (size_t k = 2; k < 6; ++k) expect_type(i, k, Shape{data[axis]}, parameters);
+  for (size_t k = 2; k < 6; ++k) expect_type(i, k, Shape{data[static_cast<size_t>(axis)]}, parameters);
+  return axis;
 }
 
 std::vector<Sample> back_samples() {
@@ -255,8 +257,9 @@ OpDef batch_core_backward() {
                                  .outputs = 3,
                                  .infer =
                                      [](Infer& i, const BatchNormBack& a) {
-                                       require_back(i, a);
-                                       i.output(i.shape(1), i.dtype(1), strides_like(i.shape(1), i.strides(1)));
+                                       const int64_t axis = require_back(i, a);
+                                       const Shape& data = i.shape(1);
+                                       i.output(data, i.dtype(1), strides_like(data, i.strides(1), axis));
                                        i.output(i.shape(2), i.dtype(2));
                                        i.output(i.shape(2), i.dtype(2));
                                        i.cost(200 + static_cast<double>(i.size(1)) * 1.2);

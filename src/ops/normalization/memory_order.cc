@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-Strides strides_like(const Shape& shape, const Strides& data) {
-  const bool last = is_channels_last(shape, data) && !is_contiguous(shape, data);
+Strides strides_like(const Shape& shape, const Strides& data, int64_t axis) {
+  const bool last = axis == 1 && is_channels_last(shape, data) && !is_contiguous(shape, data);
   return last ? channels_last_strides(shape) : contiguous_strides(shape);
 }
 

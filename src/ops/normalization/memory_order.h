@@ -6,8 +6,9 @@
 
 namespace headrace {
 
-// Strides for a result of this shape: channels-last where the data lie so, else row-major.
-Strides strides_like(const Shape& shape, const Strides& data);
+// Strides for a result of this shape: channels-last where the data lie so and `axis`, that of the channels, is the one
+// that does; else row-major.
+Strides strides_like(const Shape& shape, const Strides& data, int64_t axis);
 // Whether the elements lie channels-last and not row-major too.
 bool lies_channels_last(const Tensor& tensor);
 // The elements of `tensor` in the order that `strides`, which are dense, give: its memory, or a copy,
