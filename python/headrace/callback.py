@@ -123,16 +123,17 @@ class Speedometer:
         self.frequent = frequent
         self.auto_reset = auto_reset
         self.last_count = 0
-        self._since = None  # when the batches that are measured began; None: not yet
+        self.init = False  # whether batches are being measured, and since when: programs read these, too
+        self.tic = 0
 
     def __call__(self, param):
         count = param.nbatch
-        if self._since is None or count < self.last_count:
-            self._since = time.time()
+        if not self.init or count < self.last_count:
+            self.init, self.tic = True, time.time()
         elif count % self.frequent == 0:
-            seconds = time.time() - self._since
+            seconds = time.time() - self.tic
             self._report(param, self.frequent * self.batch_size / seconds if seconds else math.inf)
-            self._since = time.time()
+            self.tic = time.time()
         self.last_count = count
 
     def _report(self, param, speed):

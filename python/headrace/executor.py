@@ -94,7 +94,7 @@ class Executor:
         named = gradient_requests(grad_req, self._arg_names)
         requests = [named[name] if grad is not None else "null" for name, grad in zip(self._arg_names, given)]
         self._requests = requests
-        self.grad_arrays = [grad if req != "null" else None for grad, req in zip(given, requests)]
+        self.grad_arrays = list(given)  # those that nothing asks for stay as they are
         wanted = [i for i, req in enumerate(requests) if req != "null"]
         self._leaves = list(self.arg_arrays)
         for i in wanted:
@@ -172,7 +172,8 @@ class Executor:
         return self._watched.outputs
 
     def backward(self, out_grads=None, is_train=True):
-        """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs.
+        """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs, or a dictionary of
+        them by the outputs' names.
 
         They may be left out (or None) for outputs of losses, which take no notice of them; what is given
         beyond the outputs is passed over. After a forward in use, or none, the gradients are those for the
@@ -203,6 +204,8 @@ class Executor:
 
     def _head_gradients(self, given):
         count = len(self._symbol)
+        if isinstance(given, dict):
+            given = [given.get(name) for name in self._symbol.list_outputs()]
         given = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
         given = [*given[:count], *[None] * (count - len(given))]
         if self._is_train not in self._needed:

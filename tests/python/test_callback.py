@@ -170,3 +170,14 @@ def test_monitor_options(log):
 def test_monitor_wants_arrays():
     with pytest.raises(AssertionError, match="must give arrays"):
         watched(mx.mon.Monitor(1, lambda x: float(numpy.max(x.asnumpy()))))
+
+
+def test_programs_have_rules_of_their_own_beside_the_speed():
+    class Counting(mx.callback.Speedometer):
+        def __call__(self, param):
+            if not self.init:
+                self.init, self.tic = True, 1
+
+    speed = Counting(batch_size=1)
+    speed(None)
+    assert speed.init and speed.tic == 1

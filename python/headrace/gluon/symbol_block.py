@@ -3,7 +3,9 @@
 import os
 
 from .. import symbol as sym
+from .._arrays import shape_is_known
 from .._structure import flatten, regroup
+from ..base import ArrayValueError
 from ..context import cpu
 from .graph import Graph, as_one_symbol, is_array
 from .hybrid_block import HybridBlock
@@ -35,7 +37,8 @@ def _declared(attributes):
 
 
 class SymbolBlock(HybridBlock):
-    """Runs `outputs` (a symbol or a list of them) as a function of `inputs` (variables).
+    """Runs `outputs` (a symbol or a list of them; a list of one means that one) as a function of `inputs`
+    (variables).
 
     All other variables become parameters, auxiliary states last, shared with `params` where that has them.
     ValueError: an input is no variable.
@@ -78,7 +81,8 @@ class SymbolBlock(HybridBlock):
         super().__init__(prefix=None, params=None)
         self._prefix = ""
         self._params = ParameterDict("", params)
-        outputs, out_format = as_one_symbol(outputs)
+        is_one = isinstance(outputs, (list, tuple)) and len(outputs) == 1
+        outputs, out_format = as_one_symbol(outputs[0] if is_one else outputs)
         inputs = [inputs] if isinstance(inputs, sym.Symbol) and len(inputs) == 1 else list(inputs)
         names = []
         for one in inputs:
@@ -106,6 +110,13 @@ class SymbolBlock(HybridBlock):
 
     def _alias(self):
         return "symbolblock"
+
+    def _run_blocks(self, *args):
+        unknown = [name for name, one in self._params.items() if not shape_is_known(one.shape)]
+        raise ArrayValueError(
+            f"SymbolBlock: the shapes of {', '.join(unknown)} do not follow from those of the inputs "
+            f"{', '.join(self._input_names)}; are these the variables that the outputs are made of?"
+        )
 
     def _clear_cached_op(self):
         """The graph is what this block is: it stays."""

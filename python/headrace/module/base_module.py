@@ -117,12 +117,12 @@ class BaseModule:
         self._check("score")
         eval_metric = metric.create(eval_metric)
         eval_metric.reset()
-        count = 0
-        for number, batch in self._batches(eval_data, num_batch, reset, sparse_row_id_fn):
-            self.update_metric(eval_metric, *labels_of(batch))
-            call_all(batch_end_callback, BatchEndParam(epoch, number, eval_metric, locals()))
-            count += 1
-        call_all(score_end_callback, BatchEndParam(epoch, count, eval_metric, locals()))
+        actual_num_batch = 0  # callbacks see the variables, by the names that they have in MXNet
+        for nbatch, eval_batch in self._batches(eval_data, num_batch, reset, sparse_row_id_fn):
+            self.update_metric(eval_metric, *labels_of(eval_batch))
+            call_all(batch_end_callback, BatchEndParam(epoch, nbatch, eval_metric, locals()))
+            actual_num_batch += 1
+        call_all(score_end_callback, BatchEndParam(epoch, actual_num_batch, eval_metric, locals()))
         return eval_metric.get_name_value()
 
     def iter_predict(self, eval_data, num_batch=None, reset=True, sparse_row_id_fn=None):
@@ -180,7 +180,7 @@ class BaseModule:
         for epoch in range(begin_epoch, num_epoch):
             start = time.time()
             values = self._fit_epoch(
-                epoch, train_data, eval_metric, monitor, batch_end_callback, sparse_row_id_fn
+                epoch, train_data, eval_metric, monitor, batch_end_callback, sparse_row_id_fn, locals()
             )
             self._log_training(epoch, values)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
@@ -205,29 +205,31 @@ class BaseModule:
         for name, value in values:
             self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
 
-    def _fit_epoch(self, epoch, train_data, eval_metric, monitor, batch_end_callback, sparse_row_id_fn):
+    def _fit_epoch(
+        self, epoch, train_data, eval_metric, monitor, batch_end_callback, sparse_row_id_fn, variables
+    ):
         """One pass over the training data; the metric's values, taken before the last callback may reset
-        them.
+        them. Callbacks see the `variables` of fit and those here, by the names that they have in MXNet.
         """
         eval_metric.reset()
         values = []
         batches = iter(train_data)
-        batch, number = next(batches, None), 0
-        while batch is not None:
+        data_batch, nbatch = next(batches, None), 0
+        while data_batch is not None:
             if monitor is not None:
                 monitor.tic()
-            self.forward_backward(batch)
+            self.forward_backward(data_batch)
             self.update()
-            self.update_metric(eval_metric, *labels_of(batch))
-            coming = next(batches, None)
-            if coming is not None:
-                self.prepare(coming, sparse_row_id_fn)
+            self.update_metric(eval_metric, *labels_of(data_batch))
+            next_data_batch = next(batches, None)
+            if next_data_batch is not None:
+                self.prepare(next_data_batch, sparse_row_id_fn)
             else:
                 values = eval_metric.get_global_name_value()
             if monitor is not None:
                 monitor.toc_print()
-            call_all(batch_end_callback, BatchEndParam(epoch, number, eval_metric, locals()))
-            batch, number = coming, number + 1
+            call_all(batch_end_callback, BatchEndParam(epoch, nbatch, eval_metric, {**variables, **locals()}))
+            data_batch, nbatch = next_data_batch, nbatch + 1
         return values
 
     # --- parameters ---

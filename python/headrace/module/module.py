@@ -256,11 +256,24 @@ class Module(BaseModule):
 
     def _make_executors(self, data_shapes, label_shapes, shared):
         data, label = check_descriptions(self._data_names, self._label_names, data_shapes, label_shapes)
+        self._check_labels([one.name for one in label or ()])
         self._exec_group = ExecutorGroup(
             self._symbol, self._context, self._work_load_list, data, label, self._param_names,
             self._state_names, self._requests, shared, self._groups,
         )  # fmt: skip
         self._forget_updates()
+
+    def _check_labels(self, given):
+        """KeyError: a label that the symbol waits for was given by a name that it does not have."""
+        arguments = self._symbol.list_arguments()
+        waiting = [name for name in self._label_names if name in arguments and name not in given]
+        unknown = [name for name in given if name not in arguments]
+        if waiting and unknown:
+            raise KeyError(
+                f"{unknown[0]}: the symbol has no such argument; its labels are "
+                f"{', '.join(self._label_names)}. Give the iterator's label that name (label_name=), or the "
+                "module that of the iterator (label_names=)"
+            )
 
     def reshape(self, data_shapes, label_shapes=None):
         """Goes on with data and labels of other shapes; parameters, gradients and optimizer stay."""

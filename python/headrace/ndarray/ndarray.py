@@ -164,8 +164,8 @@ class NDArray(_core.Array):
     _is_np = False
 
     def copy(self):
-        """A copy with memory of its own, on the same device."""
-        return self._copy()
+        """A copy with memory of its own, row after row, on the same device."""
+        return self._copy() if self._is_contiguous else _contiguous[self._is_np](self)
 
     def copyto(self, other):
         """Copies the values into an array (cast to its dtype), which is returned, or to a device, giving a

@@ -156,7 +156,7 @@ std::vector<SampleArray> sample_arrays(Shape data) {
 
 std::vector<Sample> core_samples() {
   return {Sample(sample_arrays({2, 3, 2, 2}), make_attrs(BatchNormCore{.fix_gamma = false})),
-          Sample(sample_arrays({4, 3}), make_attrs(BatchNormCore{.axis = -1, .activation = "relu"}))};
+          Sample(sample_arrays({2, 4, 2, 3}), make_attrs(BatchNormCore{.axis = -1, .activation = "relu"}))};
 }
 
 OpDef training_core() {
@@ -199,7 +199,7 @@ OpDef with_known_statistics() {
        .kernel = [](KernelContext& c, const BatchNormAgain& a) { batch_norm_again(c, a); },
        .strided_inputs = true,
        .samples = {Sample(sample_arrays({2, 3, 2, 2}), make_attrs(BatchNormAgain{.fix_gamma = false})),
-                   Sample(sample_arrays({4, 3}), make_attrs(BatchNormAgain{.axis = -1, .activation = "relu"}))}});
+                   Sample(sample_arrays({2, 4, 2, 3}), make_attrs(BatchNormAgain{.axis = -1, .activation = "relu"}))}});
 }
 
 struct AffineAttrs {
@@ -247,7 +247,8 @@ std::vector<Sample> back_samples() {
     return all;
   };
   return {Sample(arrays({2, 3, 2, 2}), make_attrs(BatchNormBack{.fix_gamma = false})),
-          Sample(arrays({4, 3}), make_attrs(BatchNormBack{.through_statistics = false, .activation = "relu"}))};
+          Sample(arrays({2, 4, 2, 3}),
+                 make_attrs(BatchNormBack{.axis = -1, .through_statistics = false, .activation = "relu"}))};
 }
 
 OpDef batch_core_backward() {

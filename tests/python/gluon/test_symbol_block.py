@@ -264,3 +264,27 @@ def test_files_leave_out_what_all_names_begin_with(tmp_path):
     second.load_parameters(str(tmp_path / "weights"))
     x = nd.ones((1, 2))
     assert (first(x) == second(x)).asnumpy().all()
+
+
+def test_a_list_of_one_output_is_that_output():
+    data = sym.var("data")
+    for outputs in ([data * 2], (data * 2,)):
+        net = gluon.SymbolBlock(outputs, [data])
+        for hybridize in (False, True):
+            net.hybridize(hybridize)
+            assert net(nd.ones((2,))).asnumpy().tolist() == [2, 2]
+        assert isinstance(net(sym.var("x")), sym.Symbol)
+    halves = gluon.SymbolBlock([sym.split(data, num_outputs=2, axis=0)], data)(nd.array([[1], [2]]))
+    assert [half.asnumpy().tolist() for half in halves] == [[[1]], [[2]]]
+
+
+def test_inputs_that_the_outputs_are_not_made_of():
+    with pytest.warns(UserWarning, match="other is not used"):
+        net = gluon.SymbolBlock(
+            sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc"), sym.var("other")
+        )
+        net.initialize()
+        with pytest.raises(
+            ValueError, match="the shapes of data, fc_weight do not follow from .* inputs other"
+        ):
+            net(nd.ones((2, 3)))

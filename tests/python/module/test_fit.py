@@ -188,3 +188,26 @@ def test_trains_as_mxnet(mxnet_peer):
     for name, array in params.items():
         numpy.testing.assert_allclose(array, theirs[1][name], rtol=1e-3, atol=1e-4, err_msg=name)
     assert updates == theirs[2]
+
+
+def test_callbacks_see_the_variables_of_the_loop():
+    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3), name="softmax")
+    seen = []
+    batches = mx.io.NDArrayIter(numpy.ones((8, 2)), numpy.zeros(8), 4)
+    module = mx.mod.Module(net)
+    module.fit(batches, num_epoch=1, batch_end_callback=lambda param: seen.append(param.locals))
+    wanted = {
+        "self",
+        "train_data",
+        "data_batch",
+        "next_data_batch",
+        "nbatch",
+        "epoch",
+        "num_epoch",
+        "optimizer",
+    }
+    assert all(wanted <= one.keys() for one in seen)
+    assert [one["nbatch"] for one in seen] == [0, 1] and seen[1]["next_data_batch"] is None
+    seen.clear()
+    module.score(batches, "acc", batch_end_callback=lambda param: seen.append(dict(param.locals)))
+    assert [one["nbatch"] for one in seen] == [0, 1] and {"eval_batch", "actual_num_batch"} <= seen[0].keys()

@@ -451,3 +451,12 @@ def test_reshape_keeps_monitors_and_there_may_be_no_input_gradients():
     module._exec_group.execs[0].set_monitor_callback(lambda name, array: seen.append(name))
     module.forward(mx.io.DataBatch([mx.nd.ones((1, 5, 4))]), is_train=False)
     assert seen == [b"fc_output"] and module.get_input_grads() == [None]
+
+
+def test_labels_by_another_name_are_refused():
+    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3), name="softmax")
+    with (
+        pytest.warns(UserWarning, match="don't match names"),
+        pytest.raises(KeyError, match="my_label: the symbol"),
+    ):
+        mx.mod.Module(net).bind([("data", (8, 6))], [("my_label", (8,))])

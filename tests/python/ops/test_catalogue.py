@@ -122,6 +122,36 @@ def test_strides_do_not_matter(op, sample):
     assert_same(invoke(op, packed, sample) + packed, invoke(op, strided, sample) + strided)
 
 
+def channels_last(array):
+    """The same values, packed, with axis 1 behind all others: as the results of convolutions lie."""
+    if array.ndim < 3:
+        return array
+    shape = (array.shape[0], *array.shape[2:], array.shape[1])
+    view = headrace.np.zeros(shape, dtype=array._dtype_name).transpose(
+        (0, array.ndim - 1, *range(1, array.ndim - 1))
+    )
+    view[...] = array
+    return view
+
+
+@pytest.mark.parametrize(
+    "op, sample",
+    samples(lambda op, s: any(len(x["shape"]) > 2 for x in s["inputs"]) and not op["is_random"]),
+)
+def test_memory_order_does_not_matter(op, sample):
+    packed = device_arrays(host_arrays(op, sample))
+    ordered = [
+        x if (op["mutates"] >> i) & 1 else channels_last(x)
+        for i, x in enumerate(device_arrays(host_arrays(op, sample)))
+    ]
+    results = zip(invoke(op, packed, sample) + packed, invoke(op, ordered, sample) + ordered)
+    for expected, got in results:
+        assert got.shape == expected.shape
+        numpy.testing.assert_allclose(
+            host(got).astype("float64"), host(expected).astype("float64"), rtol=1e-4, atol=1e-5
+        )
+
+
 def moving_inputs(sample):
     """Numbers of the inputs that a slope is taken along: listed values are edges, and stay where they are."""
     return [

@@ -461,3 +461,19 @@ def test_outputs_from_before_the_first_forward_follow_the_executor():
 def test_debug_str_ends_as_programs_read_it():
     text = (sym.var("x") * 2).bind(mx.cpu(), {"x": mx.nd.ones((2,))}).debug_str()
     assert int(text.split("\n")[-3].split()[1]) == 0
+
+
+def test_head_gradients_by_name_and_gradients_that_nothing_asks_for():
+    arrays = {name: nd.ones((2,)) for name in ("x", "w")}
+    kept = nd.array([5, 5])
+    product = sym.broadcast_mul(sym.var("x"), sym.var("w"), name="m")
+    executor = product.bind(mx.cpu(), arrays, {"x": nd.zeros((2,)), "w": kept}, {"x": "write", "w": "null"})
+    executor.forward(is_train=True)
+    executor.backward({"m_output": nd.array([1, 3])})
+    assert executor.grad_dict["x"].asnumpy().tolist() == [1, 3]
+    assert executor.grad_dict["w"] is kept and kept.asnumpy().tolist() == [5, 5]
+
+
+def test_symbols_by_names_that_operators_lack():
+    with pytest.raises(mx.MXNetError, match="relu: keyword argument name x not found"):
+        sym.relu(x=sym.var("a"))
