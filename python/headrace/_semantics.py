@@ -128,9 +128,13 @@ def _decorate(target, flags):
                 parts = (value.fget, value.fset, value.fdel)
                 value = property(*(part and _decorate(part, flags) for part in parts), value.__doc__)
                 setattr(target, name, value)
+            elif isinstance(value, staticmethod):
+                setattr(target, name, staticmethod(_decorate(value.__func__, flags)))
             else:
                 setattr(target, name, _decorate(value, flags))
         return target
+    if not callable(target):
+        raise TypeError(f"expected a class or something callable to decorate, got {type(target).__name__}")
 
     @functools.wraps(target)
     def scoped(*args, **kwargs):
@@ -144,12 +148,12 @@ _WRAPPED = ("__init__", "__call__", "__getitem__", "__len__", "__iter__")
 
 
 def _methods(target):
-    """Functions and properties of a class by name, its own and those that it inherits."""
+    """Functions, static ones too, and properties of a class by name, its own and those that it inherits."""
     found = {name: value for base in reversed(target.__mro__) for name, value in vars(base).items()}
     return {
         name: value
         for name, value in found.items()
-        if isinstance(value, (types.FunctionType, property))
+        if isinstance(value, (types.FunctionType, staticmethod, property))
         and (not name.startswith("__") or name in _WRAPPED)
     }
 

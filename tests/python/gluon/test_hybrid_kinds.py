@@ -91,7 +91,7 @@ def test_a_decorated_class_runs_what_it_inherits_in_np_mode():
 
         @staticmethod
         def of_nobody(value):
-            return value
+            return value, mx.util.is_np_array()
 
     @mx.util.use_np
     class Decorated(Base):
@@ -100,5 +100,7 @@ def test_a_decorated_class_runs_what_it_inherits_in_np_mode():
             return mx.util.is_np_array()
 
     one = Decorated()
-    assert one.inherited() and one.mode and one.of_nobody(3) == 3
-    assert not Base().inherited() and not mx.util.is_np_array()
+    assert one.inherited() and one.mode and one.of_nobody(3) == Decorated.of_nobody(3) == (3, True)
+    assert not Base().inherited() and not Base.of_nobody(3)[1] and not mx.util.is_np_array()
+    with pytest.raises(TypeError, match="something callable to decorate, got int"):
+        mx.util.use_np(3)
