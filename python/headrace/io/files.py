@@ -113,9 +113,16 @@ def _text_of(path):
         return file.read()
 
 
-def _read_table(path, shape):
-    """The numbers of a CSV file, or of all files in a folder, as float64 of (rows, *shape). Empty lines and a
-    comma behind the last number of a row mean nothing.
+def _whole(text):
+    try:
+        return int(text)
+    except ValueError:
+        return int(float(text))
+
+
+def _read_table(path, shape, dtype):
+    """The numbers of a CSV file, or of all files in a folder, (rows, *shape); float64, or int64 for a `dtype`
+    of integers, which loses no digits. Empty lines and a comma behind the last number of a row mean nothing.
     """
     path = pathlib.Path(path)
     try:
@@ -124,7 +131,8 @@ def _read_table(path, shape):
     except (OSError, UnicodeDecodeError) as error:
         raise MXNetError(f"CSVIter: {path} cannot be read: {error}") from None
     size = int(numpy.prod(shape))
-    table = numpy.empty((len(texts), size))
+    is_whole = numpy.dtype(dtype or "float32").kind in "iu"
+    table = numpy.empty((len(texts), size), dtype=numpy.int64 if is_whole else numpy.float64)
     for number, text in enumerate(texts):
         values = text.rstrip().removesuffix(",").split(",")
         if len(values) != size:
@@ -133,8 +141,8 @@ def _read_table(path, shape):
                 f"shape={tuple(shape)}, row {number} has {len(values)} values"
             )
         try:
-            table[number] = values
-        except ValueError as error:
+            table[number] = [_whole(one) for one in values] if is_whole else values
+        except (OverflowError, ValueError) as error:
             raise MXNetError(f"CSVIter: {path}: row {number}: {error}") from None
     return table.reshape((len(texts), *shape))
 
@@ -168,11 +176,11 @@ class CSVIter(RoundIter):
         data_shape, label_shape = (
             (shape,) if isinstance(shape, int) else tuple(shape) for shape in (data_shape, label_shape)
         )
-        data = _read_table(data_csv, data_shape)
+        data = _read_table(data_csv, data_shape, dtype)
         if label_csv in (None, "NULL"):
             label = numpy.zeros((len(data), *label_shape))
         else:
-            label = _read_table(label_csv, label_shape)
+            label = _read_table(label_csv, label_shape, dtype)
         if len(label) != len(data):
             raise MXNetError(f"CSVIter: {data_csv} has {len(data)} rows, {label_csv} has {len(label)}")
         label = label.reshape(len(label)) if label_shape == (1,) else label

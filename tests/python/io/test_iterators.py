@@ -223,3 +223,13 @@ def test_csv_iter_passes_over_what_is_no_number(tmp_path, text):
     path.write_text(text, encoding="utf-8")
     (batch,) = mx.io.CSVIter(data_csv=str(path), data_shape=(2,), batch_size=2)
     assert batch.data[0].asnumpy().tolist() == [[1, 2], [3, 4]]
+
+
+def test_csv_iter_of_integers_loses_no_digits(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("9007199254740993,-2\n1e2,3.7\n")
+    (batch,) = mx.io.CSVIter(data_csv=str(path), data_shape=(2,), batch_size=2, dtype="int64")
+    assert batch.data[0].asnumpy().tolist() == [[9007199254740993, -2], [100, 3]]
+    path.write_text("99999999999999999999,1\n")
+    with pytest.raises(mx.MXNetError, match="row 0"):
+        mx.io.CSVIter(data_csv=str(path), data_shape=(2,), batch_size=1, dtype="int64")
