@@ -215,6 +215,24 @@ def data_dir():
     return _os.environ.get("MXNET_HOME") or _os.path.join(_os.path.expanduser("~"), ".mxnet")
 
 
+class _InnermostScope:
+    """What programs of MXNet read, and set, the innermost scope of a thread by: an attribute `value` that is
+    the attribute `name` of the class of scopes.
+    """
+
+    def __init__(self, kind, name):
+        self._kind, self._name = kind, name
+
+    @property
+    def value(self):
+        """The innermost scope of this thread."""
+        return getattr(self._kind, self._name)
+
+    @value.setter
+    def value(self, scope):
+        setattr(self._kind, self._name, scope)
+
+
 class PerThread(type):
     """Metaclass of scopes: `current` is the innermost one of a thread, which may be set, too.
 
@@ -235,6 +253,7 @@ class PerThread(type):
         super().__init__(name, bases, namespace)
         if not any(isinstance(base, PerThread) for base in bases):
             cls._thread, cls._outermost = _threading.local(), cls
+            cls._current = _InnermostScope(cls, "current")
 
     @property
     def current(cls):

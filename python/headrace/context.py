@@ -4,7 +4,7 @@ import re
 import threading
 
 from . import _core
-from .base import MXNetError
+from .base import _InnermostScope, MXNetError
 
 __all__ = [
     "Context",
@@ -102,6 +102,9 @@ class Context(metaclass=_ContextType):
     def empty_cache(self):
         """Gives memory that is kept for reuse on this device back to the system."""
         _core.trim_memory(self.device_typeid, self.device_id)
+
+
+Context._default_ctx = _InnermostScope(Context, "default_ctx")
 
 
 def _set_current(context):

@@ -134,6 +134,7 @@ def test_the_default_context():
     assert mx.Context.default_ctx == mx.cpu(0)
     with mx.cpu(3):
         assert mx.Context.default_ctx == mx.cpu(3)
+        assert mx.Context._default_ctx.value == mx.cpu(3)
     mx.Context.default_ctx = mx.cpu(2)
     try:
         assert mx.current_context() == mx.cpu(2) == nd.ones((1,)).ctx

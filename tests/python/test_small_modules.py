@@ -76,6 +76,18 @@ def test_current_scopes():
         assert mx.name.NameManager.current.get(None, "fc") == "net_fc0"
 
 
+def test_current_scopes_by_their_private_names():
+    with mx.AttrScope(ctx_group="dev1"), mx.name.Prefix("net_"):
+        assert mx.AttrScope._current.value is mx.AttrScope.current
+        assert mx.name.NameManager._current.value.get(None, "dense") == "net_dense0"
+    outer = mx.AttrScope._current.value
+    mx.AttrScope._current.value = mx.AttrScope(a="b")
+    try:
+        assert mx.sym.var("x").attr("a") == "b"
+    finally:
+        mx.AttrScope._current.value = outer
+
+
 def test_batchify_for_processes():
     from headrace.gluon.data.dataloader import DataLoader, default_mp_batchify_fn
 
