@@ -4,7 +4,7 @@ import re
 import threading
 
 from . import _core
-from .base import _InnermostScope, MXNetError
+from .base import MXNetError, _InnermostScope
 
 __all__ = [
     "Context",
@@ -29,6 +29,10 @@ class _ContextType(type):
     @default_ctx.setter
     def default_ctx(cls, context):
         _set_current(context)
+
+    @property
+    def _default_ctx(cls):
+        return _InnermostScope(cls, "default_ctx")
 
 
 class Context(metaclass=_ContextType):
@@ -102,9 +106,6 @@ class Context(metaclass=_ContextType):
     def empty_cache(self):
         """Gives memory that is kept for reuse on this device back to the system."""
         _core.trim_memory(self.device_typeid, self.device_id)
-
-
-Context._default_ctx = _InnermostScope(Context, "default_ctx")
 
 
 def _set_current(context):
