@@ -133,22 +133,38 @@ bool keeps_dtype(const Node& node, NodeTypes types) {
   });
 }
 
-// Parameters hold what the data hold; statistics and what goes with them, and parameters of integers, float32. Other
+// Whether the first result holds what input i holds, whatever the others do.
+bool follows(const Node& node, size_t i) {
+  NodeTypes types{.inputs = std::vector<Type>(node.inputs.size()), .outputs = std::vector<Type>(1)};
+  return std::ranges::all_of(std::array{kOneDType, kAnotherDType}, [&](DType dtype) {
+    types.inputs[i].dtype = dtype;
+    const std::vector<DType> results = possible_dtypes(node, types, DType::kInt32);
+    return !results.empty() && results[0] == dtype;
+  });
+}
+
+// A parameter that alone makes out the dtype of results holds what the attribute "dtype" says, as tables of embeddings
+// do. Others hold what the data hold; statistics and what goes with them, and parameters of integers, float32. Other
 // results beside data are what their own operators say, unless the two are combined element by element.
 void complete_input_dtypes(const Node& node, std::vector<Type>& inputs) {
+  const auto is_parameter = [&](size_t i) {
+    const Node* source = node.inputs[i].node().get();
+    return source && is_variable(*source);
+  };
   if (const Quantization* q = node.op->quantization.get(); q && q->holds_int8)
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!inputs[i].dtype && q->holds_int8(*node.attrs, i)) inputs[i].dtype = DType::kInt8;
+  const std::optional<DType> asked = node.op->result_dtype ? asked_dtype(*node.attrs) : std::nullopt;
+  for (size_t i = 1; asked && i < inputs.size() && inputs[0].dtype; ++i)
+    if (!inputs[i].dtype && is_parameter(i) && follows(node, i)) inputs[i].dtype = asked;
   const auto known = std::ranges::find_if(inputs, [](const Type& t) { return t.dtype.has_value(); });
   if (known == inputs.end()) return;
   DType dtype = *known->dtype;
   const bool is_elementwise = node.op->pointwise && inputs.size() == 2;
   const bool keeps_float32 = node.op->mutates != kNothing && dtype != DType::kFloat64;
   if ((!is_floating(dtype) && !is_elementwise) || (keeps_float32 && known == inputs.begin())) dtype = DType::kFloat32;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Node* source = node.inputs[i].node().get();
-    if (!inputs[i].dtype && (is_elementwise || (source && is_variable(*source)))) inputs[i].dtype = dtype;
-  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].dtype && (is_elementwise || is_parameter(i))) inputs[i].dtype = dtype;
 }
 
 void infer_dtypes(const Node& node, NodeTypes& types) {

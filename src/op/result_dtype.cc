@@ -4,9 +4,7 @@
 #include "op/pointwise.h"
 
 namespace headrace {
-namespace {
 
-// What the attribute "dtype" says; nothing where there is none or it leaves it open.
 std::optional<DType> asked_dtype(const Attrs& attrs) {
   const FieldInfo* field = attrs.schema().find("dtype");
   if (!field || field->kind != FieldKind::kDType) return std::nullopt;
@@ -14,8 +12,6 @@ std::optional<DType> asked_dtype(const Attrs& attrs) {
   const DType* dtype = std::get_if<DType>(&value);
   return dtype ? std::optional(*dtype) : std::nullopt;
 }
-
-}  // namespace
 
 DType result_dtype(const OpDef& op, const Attrs& attrs, std::span<const DType> inputs, size_t k) {
   if (op.result_dtype) return op.result_dtype(inputs, attrs, k);

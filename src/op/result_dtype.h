@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "headrace/dtype.hpp"
@@ -11,6 +12,9 @@
 namespace headrace {
 
 struct OpDef;
+
+// What the attribute "dtype" says; nothing where there is none or it leaves it open.
+std::optional<DType> asked_dtype(const Attrs& attrs);
 
 // Of result k: what OpDef::result_dtype says or the formula; without either what the attribute "dtype" says, or else
 // the dtype of the first input (float32 without inputs). Raises what is wrong with the dtypes where the formula does.

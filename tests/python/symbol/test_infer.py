@@ -304,3 +304,11 @@ def test_zeros_that_variables_declare_are_extents_in_np_mode_alone(shape):
     assert result.infer_shape_partial()[1] == [shape]
     with pytest.warns(UserWarning, match="Cannot decide shape"):
         assert result.infer_shape() == (None, None, None)
+
+
+@pytest.mark.parametrize("indices", ["float64", "float16", "int32", "float32"])
+def test_tables_of_embeddings_hold_what_is_asked_for(indices):
+    for dtype in ("float32", "float16"):
+        rows = sym.Embedding(sym.var("data"), input_dim=3, output_dim=2, dtype=dtype, name="rows")
+        inputs, outputs, _ = rows.infer_type(data=indices)
+        assert [numpy.dtype(one).name for one in (*inputs, *outputs)] == [indices, dtype, dtype]
