@@ -272,7 +272,11 @@ def test_lars_keeps_float32_copies_behind_the_momentum():
 
 
 @pytest.mark.parametrize(
-    "name", sorted({kind.__name__.lower() for kind in optimizer.Optimizer.opt_registry.values()})
+    "name",
+    [
+        *("sgd", "nag", "adam", "rmsprop", "ftrl", "lamb", "lars", "signum", "ftml", "adagrad", "adadelta"),
+        *("nadam", "adamax", "sgld", "dcasgd", "lbsgd", "groupadagrad"),
+    ],
 )
 def test_a_bound_that_is_not_positive_clips_nothing(name):
     def stepped(bound):
