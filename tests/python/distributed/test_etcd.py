@@ -39,8 +39,10 @@ def test_another_scheduler_goes_on(tmp_path):
 def test_a_scheduler_that_wakes_up_does_not_lead(tmp_path):
     faults = (Fault("stop", 20, "leader"), Fault("wake leader"), Fault("kill", 0, "leader"))
     output = one_life(tmp_path, seed=23, kind="dist_async", replicas=2, faults=faults)
-    assert output.count("it leads from now on") == 2
     assert output.count("it leads no more") == 1
+    assert "it leads from now on" in output.partition("it leads no more")[2]
+    # The one between them may be killed before it says that it leads.
+    assert output.count("it leads from now on") <= 2
 
 
 @needs_etcd
