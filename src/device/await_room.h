@@ -16,7 +16,7 @@ namespace headrace {
 // so now. Others call `ask`, which has that thread look, and wait a moment. False: there is nothing to be had.
 inline bool await_room(std::unique_lock<std::mutex>& guard, std::condition_variable& released,
                        const std::function<void()>& ask, FunctionRef<bool()> take) {
-  constexpr std::chrono::milliseconds kPatience{50};
+  constexpr std::chrono::milliseconds kPatience{500};  // on a busy machine other threads may not run for long
   while (is_launching()) {
     guard.unlock();
     const bool has_room = current_work()->make_room();
