@@ -3,7 +3,9 @@
 
 extern "C" {
 
-const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming): the sanitizer's
+// The sanitizer's name.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
+const char* __asan_default_options();
 
 // The streams of the stand-in never end, and LeakSanitizer cannot look at threads with stacks of their own.
 const char* __asan_default_options() { return "detect_leaks=0"; }

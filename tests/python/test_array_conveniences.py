@@ -53,3 +53,12 @@ def test_names_of_python_2():
     assert same is x and x.asnumpy().tolist() == [2, 4]
     assert x.__div__(2).asnumpy().tolist() == [1, 2] and x.__rdiv__(8).asnumpy().tolist() == [4, 2]
     assert nd.array([1]).__nonzero__() is True
+
+
+@MODULES
+def test_copies_lie_row_after_row(module):
+    whole = module.array([[1, 2, 3], [4, 5, 6]])
+    copy = whole.T.copy()
+    copy.reshape((-1,))[:2] = 0
+    assert copy.asnumpy().tolist() == [[0, 0], [2, 5], [3, 6]]
+    assert whole.asnumpy().tolist() == [[1, 2, 3], [4, 5, 6]]

@@ -593,12 +593,3 @@ def test_bfloat16_as_a_structured_dtype():
     ).attr("__dtype__")
     with pytest.raises(TypeError, match="unknown dtype 'void16'"):
         headrace.nd.zeros((2,), dtype=numpy.dtype([("other", numpy.uint16)]))
-
-
-@pytest.mark.parametrize("space", [nd, np])
-def test_copies_lie_row_after_row(space):
-    whole = space.array([[1, 2, 3], [4, 5, 6]])
-    copy = whole.T.copy()
-    copy.reshape((-1,))[:2] = 0
-    assert copy.asnumpy().tolist() == [[0, 0], [2, 5], [3, 6]]
-    assert whole.asnumpy().tolist() == [[1, 2, 3], [4, 5, 6]]
