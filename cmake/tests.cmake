@@ -130,7 +130,8 @@ if(TARGET test_cuda)
     ENVIRONMENT "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION=1")
 endif()
 
-# The real compiler of kernels needs no GPU, nor does it take one to see that cuSOLVER has its functions. Nor do plans of the real cuDNN, from 9.11 on, which says what it would run.
+# The real compiler of kernels needs no GPU. Nor do plans of the real cuDNN, from 9.11 on, which says what it would run, nor
+# a look at what the real cuSOLVER has.
 if(TARGET test_cuda)
   find_library(HEADRACE_CUDNN cudnn HINTS "${CUDAToolkit_LIBRARY_DIR}")
   find_file(HEADRACE_CUDNN_VERSION cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

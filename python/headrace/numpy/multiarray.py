@@ -8,7 +8,7 @@ import numpy as _numpy
 from .. import _core
 from ..base import ArrayNotImplementedError, ArrayTypeError, ArrayValueError, MXNetError
 from ..context import current_context
-from ..ndarray.ndarray import NDArray, _contiguous, _from_record, _placed
+from ..ndarray.ndarray import NDArray, _from_record, _placed
 from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
 from ..ndarray.ufuncs import call_with_copies
 
@@ -175,7 +175,7 @@ class ndarray(NDArray):
         """
         if order != "C":
             raise ArrayNotImplementedError(f"copy: only order='C', row-major, is there, got {order!r}")
-        return self._copy() if self._is_contiguous else _contiguous[self._is_np](self)
+        return super().copy()
 
     def sort(self, axis=-1, kind=None, order=None):
         """Sorts the array in place along an axis.

@@ -34,6 +34,11 @@ def decay(average, rate, value):
     average[:] = rate * average + (1.0 - rate) * value
 
 
+def clipped(g, bound):
+    """`g` with elements of that absolute value at most; a bound that is not positive is none."""
+    return nd.clip(g, -bound, bound) if bound > 0 else g
+
+
 class ArrayOptimizer(Optimizer):
     """A rule whose subclasses define `_apply(w, g, state, lr, wd, t, index)` on nd arrays and
     `_state_arrays`.
@@ -70,7 +75,7 @@ class ArrayOptimizer(Optimizer):
         return {"rescale_grad": self.rescale_grad, "clip_gradient": self._bound}
 
     def _clip(self, g):
-        return nd.clip(g, -self._bound, self._bound) if self._bound > 0 else g
+        return clipped(g, self._bound)
 
     def _apply(self, w, g, state, lr, wd, t, index):
         raise NotImplementedError

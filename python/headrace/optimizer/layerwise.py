@@ -4,7 +4,7 @@ import math
 
 from .. import ndarray as nd
 from .._arrays import state_like, zeros_like
-from .adaptive import ArrayOptimizer, decay, plain
+from .adaptive import ArrayOptimizer, clipped, decay, plain
 from .base import Optimizer, register
 
 __all__ = ["LAMB", "LARS", "LBSGD"]
@@ -215,9 +215,7 @@ class LBSGD(Optimizer):
         self.cumgrads[key] = None, count
         g = total / self.batch_scale
         lr = lr * (self._trust(w, g, wd) if self.warmup_strategy == "lars" else self._warmup(count))
-        g = g * self.rescale_grad
-        if self._bound > 0:
-            g = nd.clip(g, -self._bound, self._bound)
+        g = clipped(g * self.rescale_grad, self._bound)
         if g.stype == "row_sparse":
             _step_rows(w, g, state, lr, wd, self.momentum, True)
             return

@@ -25,7 +25,7 @@ struct Progression {
 };
 extern const KernelPartOf<void(KernelContext& context, const Tensor& output, const Progression& progression)>
     fill_progression;
-// Zeros, with ones on diagonal `k` of a matrix: k > 0 above the main one.
+// Zeros, with ones on diagonal `k` of each matrix: k > 0 above the main one. Leading axes are a batch.
 void fill_eye(KernelContext& context, const Tensor& output, int64_t k);
 // Grid of indices: output[d] holds the position along axis d.
 void fill_indices(KernelContext& context, const Tensor& output);

@@ -93,7 +93,7 @@ const decltype(fill_progression) fill_progression{"fill_progression", progress_o
 void fill_eye(KernelContext& c, const Tensor& output, int64_t k) {
   fill(c, output, int64_t{0});
   if (output.size == 0) return;
-  const int64_t rows = output.shape[0], columns = output.shape[1];
+  const int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2], size = rows * columns;
   k = std::clamp(k, -rows, columns);  // those further away lie outside, too
   const int64_t row = std::max<int64_t>(0, -k), count = std::min(rows, columns - k) - row;
   if (count <= 0) return;
@@ -102,7 +102,7 @@ void fill_eye(KernelContext& c, const Tensor& output, int64_t k) {
   const Tensor value{c.workspace(item_size(output.dtype)), output.dtype, one, packed, 1};
   fill(c, value, int64_t{1});
   copy_elements(c, output.as<char>() + (row * columns + row + k) * static_cast<int64_t>(item_size(output.dtype)),
-                {columns + 1}, value.data, {0}, {count}, output.dtype);
+                {size, columns + 1}, value.data, {0, 0}, {output.size / size, count}, output.dtype);
 }
 
 void fill_indices(KernelContext& c, const Tensor& output) {

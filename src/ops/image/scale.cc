@@ -37,13 +37,13 @@ float area_share(int64_t result, int64_t first, double growth) {
 Taps taps_of(int64_t size, int64_t out, Interpolation interpolation, bool of_rows) {
   Taps taps;
   taps.count = tap_count(interpolation);
-  const double step = step_of(size, out);
+  const double step = step_of(size, out), growth = growth_of(size, out);
   for (int64_t i = 0; i < out; ++i) {
     auto place = static_cast<float>((static_cast<double>(i) + 0.5) * step - 0.5);
     int64_t low;
     if (interpolation == Interpolation::kArea) {
       low = static_cast<int64_t>(std::floor(static_cast<double>(i) * step));
-      place = area_share(i, low, growth_of(size, out));
+      place = area_share(i, low, growth);
     } else {
       low = static_cast<int64_t>(std::floor(place));
       place -= static_cast<float>(low);

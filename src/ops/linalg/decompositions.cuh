@@ -11,16 +11,12 @@ struct MirrorArguments {
   int64_t count, rows, keeps_lower;
 };
 
-struct IdentityArguments {
-  void* to;
-  int64_t count, rows;
-};
-
-// Of matrices of `size` elements, of which `info` has a number each.
+// Matrices of `size` elements, of which `info` has a number each: where that is not 0 they are filled with `value`.
 struct JudgedArguments {
   void* matrices;
   const int32_t* info;
   int64_t count, size;
+  double value;
 };
 
 // From LU factors and pivots, counted from 1. No `logs`: determinants go where signs go otherwise.
@@ -49,7 +45,6 @@ constexpr unsigned kMatrixThreads = 256;  // of the block that a matrix or a row
 
 #ifdef HEADRACE_DEVICE_CODE
 #include <cmath>
-#include <limits>
 
 #include "op/device/grid.cuh"
 #include "op/device/group.cuh"
@@ -66,21 +61,9 @@ inline void mirror(const MirrorArguments& a) {
 }
 
 template <class T>
-inline void put_identities(const IdentityArguments& a) {
-  for (int64_t i = first_of_thread(); i < a.count * a.rows * a.rows; i += all_threads())
-    static_cast<T*>(a.to)[i] = i / a.rows % a.rows == i % a.rows ? T{1} : T{0};
-}
-
-template <class T>
-inline void clear_judged(const JudgedArguments& a) {
+inline void fill_judged(const JudgedArguments& a) {
   for (int64_t i = first_of_thread(); i < a.count * a.size; i += all_threads())
-    if (a.info[i / a.size] != 0) static_cast<T*>(a.matrices)[i] = T{0};
-}
-
-template <class T>
-inline void spoil_judged(const JudgedArguments& a) {
-  for (int64_t i = first_of_thread(); i < a.count * a.size; i += all_threads())
-    if (a.info[i / a.size] != 0) static_cast<T*>(a.matrices)[i] = std::numeric_limits<T>::quiet_NaN();
+    if (a.info[i / a.size] != 0) static_cast<T*>(a.matrices)[i] = static_cast<T>(a.value);
 }
 
 struct Times {

@@ -91,9 +91,9 @@ void launch(const char* function, DType dtype, const char* type, KernelGrid grid
   launch_cuda({kHeader, fmt::format("{}<{}>", function, element_name(dtype)), type}, grid, arguments);
 }
 
-void launch_for_judged(const char* function, const Tensor& matrices, int64_t count, const int* info) {
-  const device::JudgedArguments arguments{matrices.data, info, count, matrices.size / count};
-  launch(function, matrices.dtype, "JudgedArguments", grid_of(matrices.size), arguments);
+void fill_judged(const Tensor& matrices, int64_t count, const int* info, double value) {
+  const device::JudgedArguments arguments{matrices.data, info, count, matrices.size / count, value};
+  launch("fill_judged", matrices.dtype, "JudgedArguments", grid_of(matrices.size), arguments);
 }
 
 // --- Cholesky factors and triangles ----------------------------------------------------------------------------------
@@ -159,15 +159,14 @@ void invert_cuda(KernelContext& c, bool zeros_of_singular) {
   if (to.size == 0) return;
   const Stack s = stack_of(to.shape);
   const Verdicts verdicts(c, s.count);
-  launch("put_identities", to.dtype, "IdentityArguments", grid_of(to.size),
-         device::IdentityArguments{to.data, s.count, s.rows});
+  fill_eye(c, to, 0);
   with_type(to.dtype, [&]<class T>() {
     Solver<T> solver = solver_for<T>(c);
     const Factors<T> factors(c, solver, from, verdicts.numbers());
     solver.getrs(false, s.rows, s.rows, factors.lu, factors.pivots, stack_batch<T>(c, to));
   });
   if (zeros_of_singular)
-    launch_for_judged("clear_judged", to, s.count, verdicts.numbers());
+    fill_judged(to, s.count, verdicts.numbers(), 0);
   else
     verdicts.judge(check_invertible);
 }
@@ -236,7 +235,7 @@ void decompose_finite(KernelContext& c, const Tensor& matrices, std::initializer
          device::FiniteArguments{matrices.data, unfinite, s.count, s.size()});
   const Verdicts verdicts(c, s.count);
   decompose(verdicts.numbers());
-  for (const Tensor* result : results) launch_for_judged("spoil_judged", *result, s.count, unfinite);
+  for (const Tensor* result : results) fill_judged(*result, s.count, unfinite, kNan);
   verdicts.judge(judge);
 }
 

@@ -5,6 +5,7 @@ import numpy as np
 from ... import ndarray as nd
 from ... import symbol as sym_module
 from ...context import current_context
+from .comparing import _host
 from .symbols import check_dtype, check_gradient, empty_sparse, named_arguments, named_states
 from .tolerances import default_dtype, default_numeric_eps, get_tolerance
 
@@ -41,9 +42,7 @@ def numeric_grad(
     array([2., 6.], dtype=float32)
     """
     check_dtype(dtype)
-    location = {
-        name: value.asnumpy() if hasattr(value, "asnumpy") else value for name, value in location.items()
-    }
+    location = {name: _host(value) for name, value in location.items()}
     for name, value in location.items():
         write(executor.arg_dict[name], value)
 
