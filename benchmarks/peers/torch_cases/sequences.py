@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 BATCH, STEPS, SIZE, WORDS = 32, 35, 256, 10_000
+RATE = 1e-5  # small: see Headrace's cases
 
 
 def forward(kind):
@@ -40,7 +41,7 @@ class LanguageModel(nn.Module):
 
 def training(net, x, y):
     loss_of = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    optimizer = torch.optim.SGD(net.parameters(), lr=RATE)
 
     def run():
         optimizer.zero_grad()
