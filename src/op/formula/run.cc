@@ -75,7 +75,7 @@ void run(const Program& program, const Shape& space, std::span<const Operand> in
   if (cost < kLeastSharedNs) {
     body(0, count);
   } else {
-    parallel_for(count, kTile * 16, cost, body);
+    parallel_for(count, kTile, cost, body);
   }
 }
 

@@ -137,6 +137,42 @@ HWY_INLINE Accumulator<how, T> combine_block(const T* x, size_t n) {
   return result;
 }
 
+#if HWY_TARGET != HWY_SCALAR
+template <Combine how, class V>
+HWY_INLINE V plain_extreme(V a, V x) {
+  return how == Combine::kMax ? hn::Max(x, a) : hn::Min(x, a);
+}
+
+// The extreme by instructions that may pass over a NaN. False where there is one, which the sum of the elements shows
+// as well as infinities of both signs do: then `result` says nothing.
+template <Combine how, class T>
+HWY_INLINE bool find_plain_extreme(const T* x, size_t n, T& result) {
+  const hn::ScalableTag<T> d;
+  const size_t width = hn::Lanes(d);
+  auto v0 = hn::Set(d, identity<how, T>()), v1 = v0, v2 = v0, v3 = v0;
+  auto sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + 4 * width <= n; i += 4 * width) {
+    const auto x0 = hn::LoadU(d, x + i), x1 = hn::LoadU(d, x + i + width);
+    const auto x2 = hn::LoadU(d, x + i + 2 * width), x3 = hn::LoadU(d, x + i + 3 * width);
+    v0 = plain_extreme<how>(v0, x0);
+    v1 = plain_extreme<how>(v1, x1);
+    v2 = plain_extreme<how>(v2, x2);
+    v3 = plain_extreme<how>(v3, x3);
+    sum = hn::Add(sum, hn::Add(hn::Add(x0, x1), hn::Add(x2, x3)));
+  }
+  for (; i + width <= n; i += width) {
+    v0 = plain_extreme<how>(v0, hn::LoadU(d, x + i));
+    sum = hn::Add(sum, hn::LoadU(d, x + i));
+  }
+  if (!hn::AllFalse(d, hn::IsNaN(sum))) return false;
+  const auto v = plain_extreme<how>(plain_extreme<how>(v0, v1), plain_extreme<how>(v2, v3));
+  result = hn::GetLane(how == Combine::kMax ? hn::MaxOfLanes(d, v) : hn::MinOfLanes(d, v));
+  for (; i < n; ++i) result = combine<how>(result, x[i]);
+  return true;
+}
+#endif
+
 // Integer products have no vector instruction everywhere: lanes that the compiler makes vectors of where it can.
 template <Combine how, class T>
 HWY_INLINE Accumulator<how, T> combine_lanes(const T* x, int64_t n) {
@@ -157,6 +193,15 @@ template <Combine how, class T>
 void run(void* accumulator, const void* data, int64_t n) noexcept {
   const auto* x = static_cast<const T*>(data);
   auto& result = *static_cast<Accumulator<how, T>*>(accumulator);
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr ((how == Combine::kMax || how == Combine::kMin) && std::is_floating_point_v<T>) {
+    T extreme;
+    if (find_plain_extreme<how>(x, static_cast<size_t>(n), extreme)) {
+      result = combine<how>(result, extreme);
+      return;
+    }
+  }
+#endif
   if constexpr (how == Combine::kProd && std::is_integral_v<T>) {
     result = combine<how>(result, combine_lanes<how>(x, n));
   } else {
