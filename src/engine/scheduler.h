@@ -67,6 +67,7 @@ class Scheduler {
   ThreadContext& enter_worker(WorkerGroup& group, int number);
   Task* take_work(ThreadContext& context, WorkerGroup::Kind kind) noexcept;
   bool work_visible(WorkerGroup::Kind kind) const noexcept;
+  bool work_handed_over(WorkerGroup::Kind kind) const noexcept;  // visible, and not only in the batch of a thread
   bool work_held_back(WorkerGroup::Kind kind) const noexcept;  // ready, but possibly beyond the horizon
   void run_streak(ThreadContext& context, Task* task) noexcept;
   SpinBudget& spin_budget() noexcept { return spin_budget_; }
@@ -109,9 +110,10 @@ class Scheduler {
   Task* pass_on(ThreadContext& context, int count, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
   void reach_waits(ChainEvents& events, TaskList& work) noexcept;
   bool goes_behind(const Task& task) const noexcept;
+  bool is_visible(const ReadyQueue& queue) const noexcept;
   Task* place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
   void run_on(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept;
-  double wake_cost_ns() const noexcept { return static_cast<double>(spin_budget_.get().count()); }
+  double wake_cost_ns() const noexcept { return static_cast<double>(spin_budget_.wake_cost().count()); }
   // What work has to cost for a thread to be woken for it.
   double worth_waking_ns() const noexcept { return std::min(wake_cost_ns() * compute_.wake_factor(), kAlwaysWorthNs); }
   void announce_progress() noexcept;

@@ -256,13 +256,18 @@ Task* Scheduler::take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> a
   return take(context, allowed);
 }
 
+bool Scheduler::is_visible(const ReadyQueue& queue) const noexcept {
+  return !queue.empty() && queue.has_until(horizon_to_take());
+}
+
+bool Scheduler::work_handed_over(WorkerGroup::Kind kind) const noexcept {
+  return kind == WorkerGroup::Kind::kBlocking ? !blocking_.queue().empty() : is_visible(compute_.queue());
+}
+
 bool Scheduler::work_visible(WorkerGroup::Kind kind) const noexcept {
-  if (kind == WorkerGroup::Kind::kBlocking) return !blocking_.queue().empty();
-  const auto has_work = [this](const ReadyQueue& queue) {
-    return !queue.empty() && queue.has_until(horizon_to_take());
-  };
-  bool found = has_work(compute_.queue());
-  if (!found) threads_.visit([&](const ThreadContext& context) { found |= has_work(context.batch); });
+  bool found = work_handed_over(kind);
+  if (!found && kind == WorkerGroup::Kind::kCompute)
+    threads_.visit([&](const ThreadContext& context) { found |= is_visible(context.batch); });
   return found;
 }
 

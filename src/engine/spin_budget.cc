@@ -40,7 +40,7 @@ int64_t measure_wake_ns() {
 }
 
 SpinBudget::SpinBudget(int64_t fixed_us) noexcept
-    : ns_(fixed_us < 0 ? kUntilMeasuredNs : fixed_us * 1000), measured_(fixed_us >= 0) {}
+    : is_fixed_(fixed_us >= 0), ns_(is_fixed_ ? fixed_us * 1000 : kUntilMeasuredNs), measured_(is_fixed_) {}
 
 void SpinBudget::measure_once() noexcept {
   if (measured_.load(std::memory_order_relaxed) || measured_.exchange(true)) return;

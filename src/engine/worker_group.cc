@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 
 #include "base/fence.h"
@@ -20,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kHeldBackCheck = std::chrono::milliseconds(1);
 constexpr std::chrono::nanoseconds kCallLimit = std::chrono::milliseconds(10);
+constexpr std::chrono::nanoseconds kMoment = std::chrono::microseconds(2);
 
 }  // namespace
 
@@ -153,19 +155,29 @@ void WorkerGroup::note_wake(bool useful) noexcept {
   wasted_wakes_.store(useful ? wasted / 2 : std::min(wasted + 1, kMostWasted), std::memory_order_relaxed);
 }
 
-// At most half the cores spin; one is enough to receive, and it wakes the next when there is more.
+// At most half the cores spin; one is enough to receive, and it wakes the next when there is more. What a thread has in
+// its batch is left to it for a moment: a program that waits for it then does it sooner than it could hand it over.
 bool WorkerGroup::spin() noexcept {
   static const int most = std::max(1, core_count() / 2);
   bool found = false;
   if (spinners_.fetch_add(1, std::memory_order_seq_cst) < most) {
     const std::chrono::nanoseconds budget = scheduler_.spin_budget().get();
     auto end = Clock::now() + budget;
+    std::optional<Clock::time_point> seen;
     do {
       for (int i = 0; i < 16 && !found; ++i) {
         cpu_pause();
         if (join_shared_loops()) end = Clock::now() + budget;
-        found = scheduler_.work_visible(kind_);
+        found = scheduler_.work_handed_over(kind_);
       }
+      if (found) break;
+      if (!scheduler_.work_visible(kind_)) {
+        seen.reset();
+        continue;
+      }
+      const auto now = Clock::now();
+      if (!seen) seen = now;
+      found = now - *seen >= kMoment;
     } while (!found && !stopping_.load(std::memory_order_relaxed) && !wide_loop_runs() && Clock::now() < end);
   }
   spinners_.fetch_sub(1, std::memory_order_seq_cst);

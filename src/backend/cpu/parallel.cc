@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -184,15 +185,16 @@ void wide_for(int64_t begin, int64_t end, int64_t grain, int threads, FunctionRe
 }
 
 // A piece of a shared loop takes about this long.
-constexpr double kSharedPieceNs = 2'500;
+constexpr double kSharedPieceNs = 1'500;
 
 bool is_shared(int64_t n, int64_t grain, double cost_ns) noexcept {
   return n > grain && cost_ns >= kLeastSharedNs && cost_ns < 2 * kCostPerThreadNs && idle_cores() > 1;
 }
 
+// An even number of pieces, as mostly two threads share them: the third of three would leave one of them without work.
 void shared_for(int64_t n, int64_t grain, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) {
-  const auto wanted = std::max<int64_t>(2, static_cast<int64_t>(cost_ns / kSharedPieceNs));
-  const int64_t piece = whole_grains((n + wanted - 1) / wanted, grain);
+  const int64_t pairs = std::max<int64_t>(1, std::lround(cost_ns / (2 * kSharedPieceNs)));
+  const int64_t grains = (n + grain - 1) / grain, piece = (grains + 2 * pairs - 1) / (2 * pairs) * grain;
   share_loop(static_cast<int32_t>((n + piece - 1) / piece),
              [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); });
 }
