@@ -31,6 +31,8 @@ struct Exponential<float> {
   using Bits = uint32_t;
   static constexpr int kMantissaBits = 23;
   static constexpr float kLeast = -104, kMost = 89;  // beyond: zero, infinity
+  static constexpr float kLeastNormal = -87.34f;     // below: denormal numbers, which are multiples of 2^-kDenormalBits
+  static constexpr int kDenormalBits = 149;
   static constexpr float kLeastLess1 = -20;          // beyond: -1
   static constexpr float kLog2E = 0x1.715476p0f;
   static constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * kLn2High is exact
@@ -44,6 +46,8 @@ struct Exponential<double> {
   using Bits = uint64_t;
   static constexpr int kMantissaBits = 52;
   static constexpr double kLeast = -746, kMost = 710, kLeastLess1 = -40;
+  static constexpr double kLeastNormal = -708.4;
+  static constexpr int kDenormalBits = 1074;
   static constexpr double kLog2E = 0x1.71547652b82fep0;
   static constexpr double kLn2High = 0x1.62e42fefa3800p-1, kLn2Low = 0x1.ef35793c76730p-45;
   static constexpr double kRounder = 0x1.8p52;
@@ -137,12 +141,26 @@ HWY_INLINE V curvature(D d, V r) {
   return q;
 }
 
+// x * 2^n, rounded once, where that is a denormal number or zero: which multiple of the smallest one it is, its bits
+// say. Instructions whose result is denormal take some processors a hundred times as long.
+template <class D, class V>
+HWY_INLINE V scale_to_denormal(D d, V x, V n) {
+  using Constants = Exponential<hn::TFromD<D>>;
+  const hn::RebindToUnsigned<D> bits;
+  const V multiple = scale_by_power(d, x, hn::Add(n, hn::Set(d, Constants::kDenormalBits)));
+  const V whole = hn::Set(d, hn::TFromD<D>(typename Constants::Bits{1} << Constants::kMantissaBits));
+  return hn::BitCast(d, hn::Sub(hn::BitCast(bits, hn::Add(multiple, whole)), hn::BitCast(bits, whole)));
+}
+
 template <class D, class V>
 HWY_INLINE V exp_of(D d, V x) {
   using Constants = Exponential<hn::TFromD<D>>;
-  const V one = hn::Set(d, 1);
-  const auto [n, r] = reduced(d, clamped(d, x, Constants::kLeast, Constants::kMost));
-  return scale_by_power(d, hn::MulAdd(hn::MulAdd(curvature(d, r), r, one), r, one), n);
+  const V one = hn::Set(d, 1), inside = clamped(d, x, Constants::kLeast, Constants::kMost);
+  const auto [n, r] = reduced(d, inside);
+  const V y = hn::MulAdd(hn::MulAdd(curvature(d, r), r, one), r, one);
+  const auto is_tiny = hn::Lt(inside, hn::Set(d, Constants::kLeastNormal));
+  if (HWY_LIKELY(hn::AllFalse(d, is_tiny))) return scale_by_power(d, y, n);
+  return hn::IfThenElse(is_tiny, scale_to_denormal(d, y, n), scale_by_power(d, y, hn::IfThenZeroElse(is_tiny, n)));
 }
 
 // exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1), taken for half of it since 2^n may be too large. Loses the sign of zero.
