@@ -1,6 +1,11 @@
 # One executable per folder of tests/ that has *_test.cc files; tests named *Stress* or *Slow* do not get the label `fast`.
 include(GoogleTest)
 
+# Long tests begin first, so that none of them runs alone at the end. Greater costs begin earlier.
+set(slow 1)
+set(long 100)
+set(longest 1000)
+
 file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cc")
 file(GLOB test_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/tests"
      "${PROJECT_SOURCE_DIR}/tests/*")
@@ -22,6 +27,9 @@ if(TARGET headrace_cuda)
   set(stand_in_folder "${PROJECT_SOURCE_DIR}/tests/cuda/stand_in")
   set(prelude_folder "${PROJECT_BINARY_DIR}/tests/kernel_prelude")
   set(stand_in_options -std=c++20 -O1 -ffp-contract=off -fPIC ${headrace_sanitizer_options})
+  if(MOLD_PROGRAM)
+    list(APPEND stand_in_options -fuse-ld=mold)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     set(prelude "${prelude_folder}/kernel_prelude.h.gch")
     file(MAKE_DIRECTORY "${prelude_folder}")
@@ -100,7 +108,7 @@ foreach(folder IN LISTS test_folders)
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "${fast}" TEST_LIST ${target}_fast
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 300 ${gpus})
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "*Stress*:*Slow*" TEST_LIST ${target}_slow
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ${gpus})
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 COST ${slow} ${gpus})
 endforeach()
 
 if(TARGET shifted_clock AND TARGET test_distributed)
@@ -120,12 +128,14 @@ if(TARGET test_cuda)
   set_tests_properties(cuda.without_cusolver PROPERTIES LABELS slow TIMEOUT 300 ENVIRONMENT "HEADRACE_CUDA_SOLVER=none")
   add_test(NAME cuda.tf32 COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}:*Product*")
   if(HEADRACE_SANITIZE)  # of the many tests of kernels, which are compiled at run time, those that meet most of them
-    add_test(NAME cuda.operators COMMAND test_cuda --gtest_brief=1 "--gtest_filter=*OperatorsOnCuda*")
-    set_tests_properties(cuda.operators PROPERTIES LABELS fast TIMEOUT 1800)
+    foreach(way IN ITEMS 0 1 2)
+      add_test(NAME cuda.operators.${way} COMMAND test_cuda --gtest_brief=1 "--gtest_filter=Ways/OperatorsOnCudaSlow.*/${way}")
+      set_tests_properties(cuda.operators.${way} PROPERTIES LABELS fast TIMEOUT 1800 COST ${long})
+    endforeach()
   endif()
   add_test(NAME cuda.gangs COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaGangs.*:CudaRankGangs*")
   set_tests_properties(cuda.gangs PROPERTIES LABELS slow TIMEOUT 300 ENVIRONMENT "HEADRACE_STAND_IN_GPUS=4")
-  set_tests_properties(cuda.without_cudnn PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "HEADRACE_CUDA_DNN=none")
+  set_tests_properties(cuda.without_cudnn PROPERTIES LABELS slow TIMEOUT 900 COST ${long} ENVIRONMENT "HEADRACE_CUDA_DNN=none")
   set_tests_properties(cuda.tf32 PROPERTIES LABELS slow TIMEOUT 900
     ENVIRONMENT "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION=1")
 endif()
@@ -163,7 +173,7 @@ if(TARGET test_cuda)
   find_library(HEADRACE_NVRTC nvrtc HINTS "${CUDAToolkit_LIBRARY_DIR}")
   if(HEADRACE_NVRTC)
     add_test(NAME cuda.nvrtc COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaCompiler*")
-    set_tests_properties(cuda.nvrtc PROPERTIES LABELS slow TIMEOUT 1800 ENVIRONMENT "HEADRACE_CUDA_COMPILER=${HEADRACE_NVRTC}")
+    set_tests_properties(cuda.nvrtc PROPERTIES LABELS slow TIMEOUT 1800 COST ${longest} ENVIRONMENT "HEADRACE_CUDA_COMPILER=${HEADRACE_NVRTC}")
   endif()
 endif()
 

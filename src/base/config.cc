@@ -105,6 +105,10 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_NATIVE", kNativeByDefault ? "1" : "0",
       "whether pointwise operations become machine code where the processor is known; 0 or 1"},
      parse_flag<&Config::native>},
+    {{"HEADRACE_FLUSH_DENORMALS", "0",
+      "1: numbers too small for all their digits (below 1.2e-38 in float32) are taken for zero, in the thread that "
+      "computes first and in the engine's; see docs/performance.md"},
+     parse_flag<&Config::flush_denormals>},
     {{"HEADRACE_SIM_GPUS", "0", "simulated GPUs, for machines without real ones; 0: as many as the topology has"},
      parse_integer<&Config::sim_gpus, 0>},
     {{"HEADRACE_SIM_TOPOLOGY", "",

@@ -28,6 +28,7 @@ struct Config {
   bool memory_guard = false;       // blocks of host memory end at pages that cannot be touched; those of GPUs are apart
   int64_t sim_gpus = 0;            // simulated GPUs; 0: as many as the topology has, none without one
   std::string sim_topology;        // preset or file; empty: every GPU on one PCIe switch
+  bool flush_denormals = false;    // denormal numbers are taken for zero
   bool sim_virtual_clock = false;  // a discrete-event clock instead of the real one
   bool sim_report = true;          // what a program on the virtual clock took is printed at its end
   int64_t sim_memory = 0;          // bytes of each simulated GPU; 0: 16 GiB

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/config.h"
+#include "base/denormals.h"
 #include "device/registry.h"
 #include "timeline/timeline.h"
 
@@ -52,6 +54,7 @@ void Runtime::shutdown() noexcept { engine.shutdown(); }
 
 Runtime& runtime() {
   static Runtime& instance = [&]() -> Runtime& {
+    if (config().flush_denormals) flush_denormals();
     all_backends();  // what cannot be configured is said before anything runs
     auto* made = new Runtime{config(), Engine(config())};
     for (const BackendEntry& entry : all_backends())

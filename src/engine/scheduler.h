@@ -68,7 +68,7 @@ class Scheduler {
   Task* take_work(ThreadContext& context, WorkerGroup::Kind kind) noexcept;
   bool work_visible(WorkerGroup::Kind kind) const noexcept;
   bool work_handed_over(WorkerGroup::Kind kind) const noexcept;  // visible, and not only in the batch of a thread
-  bool work_held_back(WorkerGroup::Kind kind) const noexcept;  // ready, but possibly beyond the horizon
+  bool work_held_back(WorkerGroup::Kind kind) const noexcept;    // ready, but possibly beyond the horizon
   void run_streak(ThreadContext& context, Task* task) noexcept;
   SpinBudget& spin_budget() noexcept { return spin_budget_; }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <system_error>
 
+#include "base/config.h"
+#include "base/denormals.h"
 #include "base/fence.h"
 #include "base/futex.h"
 #include "base/log.h"
@@ -121,6 +123,7 @@ void WorkerGroup::start_thread(bool beyond_limit) noexcept {
 }
 
 void WorkerGroup::work(Worker& self) noexcept {
+  if (config().flush_denormals) flush_denormals();
   ThreadContext& context = scheduler_.enter_worker(*this, self.number);
   for (Awaited awaited = Awaited::kFound; awaited != Awaited::kStop; awaited = await_work(self)) {
     Task* task = scheduler_.take_work(context, kind_);

@@ -44,3 +44,21 @@ def test_importing_starts_no_threads_and_leaves_the_environment(threads):
     )
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert done.stdout.split() == ["1", str(threads)], done.stderr
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_denormal_numbers_are_kept_unless_the_user_wants_them_flushed(flush):
+    """A tiny array is computed by the program's thread, a large one and a product by the engine's."""
+    program = (
+        "from headrace import np, npx\n"
+        "for x in (np.full((2,), 1e-40), np.full((1000, 1000), 1e-40)):\n"
+        "    y = np.dot(x, x.T * 1e20) if x.ndim == 2 else x\n"
+        "    print(float((x * 0.5 * 1e30).max()), float(y.max()))\n"
+    )
+    environment = dict(os.environ, HEADRACE_FLUSH_DENORMALS="1" if flush else "0")
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    numbers = [float(word) for word in done.stdout.split()]
+    assert len(numbers) == 4
+    assert all(number == 0 for number in numbers) if flush else numbers[0] > 4e-11 and numbers[2] > 4e-11

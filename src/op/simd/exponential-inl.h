@@ -33,7 +33,8 @@ struct Exponential<float> {
   static constexpr float kLeast = -104, kMost = 89;  // beyond: zero, infinity
   static constexpr float kLeastNormal = -87.34f;     // below: denormal numbers, which are multiples of 2^-kDenormalBits
   static constexpr int kDenormalBits = 149;
-  static constexpr float kLeastLess1 = -20;          // beyond: -1
+  static constexpr float kLeastPlain = -87.3f, kPlain = 1.22e-38f;  // kPlain: hardly above exp(kLeastPlain)
+  static constexpr float kLeastLess1 = -20;                         // beyond: -1
   static constexpr float kLog2E = 0x1.715476p0f;
   static constexpr float kLn2High = 0x1.62e4p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * kLn2High is exact
   static constexpr float kRounder = 0x1.8p23f;  // adding it leaves no place for what comes after the point
@@ -48,6 +49,7 @@ struct Exponential<double> {
   static constexpr double kLeast = -746, kMost = 710, kLeastLess1 = -40;
   static constexpr double kLeastNormal = -708.4;
   static constexpr int kDenormalBits = 1074;
+  static constexpr double kLeastPlain = -708.3, kPlain = 2.46e-308;
   static constexpr double kLog2E = 0x1.71547652b82fep0;
   static constexpr double kLn2High = 0x1.62e42fefa3800p-1, kLn2Low = 0x1.ef35793c76730p-45;
   static constexpr double kRounder = 0x1.8p52;
@@ -152,15 +154,30 @@ HWY_INLINE V scale_to_denormal(D d, V x, V n) {
   return hn::BitCast(d, hn::Sub(hn::BitCast(bits, hn::Add(multiple, whole)), hn::BitCast(bits, whole)));
 }
 
+// The polynomial of the reduced argument: exp(x) = 2^n times that.
+template <class D, class V>
+HWY_INLINE V exp_of_rest(D d, V r) {
+  const V one = hn::Set(d, 1);
+  return hn::MulAdd(hn::MulAdd(curvature(d, r), r, one), r, one);
+}
+
 template <class D, class V>
 HWY_INLINE V exp_of(D d, V x) {
   using Constants = Exponential<hn::TFromD<D>>;
-  const V one = hn::Set(d, 1), inside = clamped(d, x, Constants::kLeast, Constants::kMost);
+  const V inside = clamped(d, x, Constants::kLeast, Constants::kMost);
   const auto [n, r] = reduced(d, inside);
-  const V y = hn::MulAdd(hn::MulAdd(curvature(d, r), r, one), r, one);
+  const V y = exp_of_rest(d, r);
   const auto is_tiny = hn::Lt(inside, hn::Set(d, Constants::kLeastNormal));
   if (HWY_LIKELY(hn::AllFalse(d, is_tiny))) return scale_by_power(d, y, n);
   return hn::IfThenElse(is_tiny, scale_to_denormal(d, y, n), scale_by_power(d, y, hn::IfThenZeroElse(is_tiny, n)));
+}
+
+// exp(x) where that is a normal number. What is less is a number below kPlain, for those who take it for zero.
+template <class D, class V>
+HWY_INLINE V plain_exp_of(D d, V x) {
+  using Constants = Exponential<hn::TFromD<D>>;
+  const auto [n, r] = reduced(d, clamped(d, x, Constants::kLeastPlain, Constants::kMost));
+  return scale_by_power(d, exp_of_rest(d, r), n);
 }
 
 // exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1), taken for half of it since 2^n may be too large. Loses the sign of zero.

@@ -1,5 +1,6 @@
 #include "ops/reduce/softmax_rows.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "op/simd/targets.h"
@@ -16,6 +17,16 @@ namespace headrace::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+// Shares that are no normal numbers are zero, as oneDNN has them: whatever is made of denormal ones takes some
+// processors a hundred times as long. `e` is plain_exp_of something, `bound` kPlain by what the share is a part of.
+template <class D, class V>
+HWY_INLINE V zero_below(D, V e, V bound) {
+  return hn::IfThenZeroElse(hn::Lt(e, bound), e);
+}
+
+template <class T>
+constexpr T kPlain = Exponential<T>::kPlain;
 
 // Elements summed in the compute type before the sum goes on in double.
 constexpr size_t kBlock = 1024;
@@ -65,13 +76,14 @@ void softmax(const T* x, T* y, int64_t count, double scale) noexcept {
   const auto n = static_cast<size_t>(count);
   const T factor = static_cast<T>(scale), top = largest(x, n, factor);
   const double sum = sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR {
-    const auto e = exp_of(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
+    const auto e = plain_exp_of(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
     hn::StoreU(e, d, y + i);
     return e;
   });
-  const T share = top == top ? 1 / static_cast<T>(sum) : top;
+  const T share = top == top ? 1 / static_cast<T>(sum) : top, bound = kPlain<T> * static_cast<T>(sum);
   for_vectors<T>(static_cast<int64_t>(n), [&](auto d, size_t i) HWY_ATTR {
-    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, share)), d, y + i);
+    const auto e = zero_below(d, hn::LoadU(d, y + i), hn::Set(d, bound));
+    hn::StoreU(hn::Mul(e, hn::Set(d, share)), d, y + i);
   });
 }
 
@@ -80,7 +92,7 @@ void log_softmax(const T* x, T* y, int64_t count, double scale) noexcept {
   const auto n = static_cast<size_t>(count);
   const T factor = static_cast<T>(scale), top = largest(x, n, factor);
   const double sum = sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR {
-    return exp_of(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
+    return plain_exp_of(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
   });
   const T log_sum = static_cast<T>(std::log(sum));
   for_vectors<T>(static_cast<int64_t>(n), [&](auto d, size_t i) HWY_ATTR {
@@ -95,7 +107,7 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width,
   constexpr int64_t kRows = 256;  // summed in the compute type before the sum goes on in double
   const auto columns = static_cast<size_t>(width);
   const T factor = static_cast<T>(scale);
-  alignas(64) T top[kSoftmaxColumns], sum[kSoftmaxColumns];
+  alignas(64) T top[kSoftmaxColumns], sum[kSoftmaxColumns], bound[kSoftmaxColumns];
   double total[kSoftmaxColumns] = {};
   for (T& t : top) t = static_cast<T>(-INFINITY);
   for (int64_t i = 0; i < n; ++i) {
@@ -112,7 +124,7 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width,
       T* to = y + i * stride;
       for_vectors<T>(static_cast<int64_t>(columns), [&](auto d, size_t j) HWY_ATTR {
         const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor));
-        const auto e = exp_of(d, hn::Sub(z, hn::LoadU(d, top + j)));
+        const auto e = plain_exp_of(d, hn::Sub(z, hn::LoadU(d, top + j)));
         hn::StoreU(hn::Add(hn::LoadU(d, sum + j), e), d, sum + j);
         if constexpr (!log) hn::StoreU(e, d, to + j);
       });
@@ -122,6 +134,7 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width,
   for (size_t j = 0; j < columns; ++j) {
     const double last = log ? std::log(total[j]) : 1 / total[j];
     sum[j] = top[j] == top[j] ? static_cast<T>(last) : top[j];
+    bound[j] = kPlain<T> * static_cast<T>(total[j]);
   }
   for (int64_t i = 0; i < n; ++i) {
     const T* row = x + i * stride;
@@ -131,7 +144,8 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width,
         const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor));
         hn::StoreU(hn::Sub(hn::Sub(z, hn::LoadU(d, top + j)), hn::LoadU(d, sum + j)), d, to + j);
       } else {
-        hn::StoreU(hn::Mul(hn::LoadU(d, to + j), hn::LoadU(d, sum + j)), d, to + j);
+        const auto e = zero_below(d, hn::LoadU(d, to + j), hn::LoadU(d, bound + j));
+        hn::StoreU(hn::Mul(e, hn::LoadU(d, sum + j)), d, to + j);
       }
     });
   }
@@ -153,9 +167,10 @@ template <class T>
 void log_softmax_gradient(const T* dy, const T* y, T* dx, int64_t count, double scale) noexcept {
   const auto n = static_cast<size_t>(count);
   const T sum = static_cast<T>(sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR { return hn::LoadU(d, dy + i); }));
-  const T factor = static_cast<T>(scale);
+  const T factor = static_cast<T>(scale), bound = kPlain<T> * std::max(T{1}, 1 / std::abs(sum));
   for_vectors<T>(static_cast<int64_t>(n), [&](auto d, size_t i) HWY_ATTR {
-    const auto expected = hn::Mul(exp_of(d, hn::LoadU(d, y + i)), hn::Set(d, sum));
+    const auto e = zero_below(d, plain_exp_of(d, hn::LoadU(d, y + i)), hn::Set(d, bound));
+    const auto expected = hn::Mul(e, hn::Set(d, sum));
     hn::StoreU(hn::Mul(hn::Set(d, factor), hn::Sub(hn::LoadU(d, dy + i), expected)), d, dx + i);
   });
 }

@@ -147,11 +147,35 @@ def test_nothing_to_reduce():
             getattr(np, name)(empty, axis=0)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_shares_too_small_for_all_their_digits_are_zero(axis, dtype):
+    """As in MXNet; and nothing that is made of them takes long."""
+    least = float(numpy.log(numpy.finfo(dtype).tiny))
+    x = numpy.repeat(numpy.array([[0, least + 2, least - 0.5, least - 10, -1e9, -numpy.inf, 0]], dtype), 9, 0)
+    x = np.array(x.T if axis == 0 else x, dtype=dtype)
+    x.attach_grad()
+    shares = npx.softmax(x, axis=axis).asnumpy()
+    shares = shares.T if axis == 0 else shares
+    assert (shares[:, [2, 3, 4, 5]] == 0).all()
+    assert (shares[:, [0, 6]] == 0.5).all() and (shares[:, 1] > 0).all()
+    with autograd.record():
+        first = npx.log_softmax(x, axis=axis).take(np.array([0]), axis=axis)
+    first.backward()
+    gradient = x.grad.asnumpy()
+    gradient = gradient.T if axis == 0 else gradient
+    assert (gradient[:, [2, 3, 4, 5]] == 0).all() and (gradient[:, 0] == 0.5).all()
+
+
 def test_nan_wins():
     x = numpy.array([[1, numpy.nan, 3], [4, 5, 6]], "float32")
     check(np.max(np.array(x), axis=1), [numpy.nan, 6])
     check(np.min(np.array(x), axis=0), [1, numpy.nan, 3])
     assert np.argmax(np.array(x), axis=1).asnumpy().tolist() == [1, 2]
+    infinite = numpy.zeros(1000, "float32")
+    infinite[[3, 700]] = numpy.inf, -numpy.inf
+    check(np.max(np.array(infinite)), numpy.inf)
+    check(np.min(np.array(infinite)), -numpy.inf)
     for place in (0, 40, 3000):
         x = numpy.arange(6000, dtype="float32").reshape(3000, 2)
         x.ravel()[place] = numpy.nan
