@@ -25,6 +25,21 @@ def functions(prefix):
     return _by_prefix().get(prefix, {})
 
 
+def find_function(op, name, is_np, on_symbols):
+    """The callable that a pickled or copied one stands for."""
+    function = _by_meaning().get((op, name, is_np)) or _core.function(op, is_np)
+    return function.on_symbols if on_symbols else function
+
+
+@functools.cache
+def _by_meaning():
+    found = {}
+    for functions_of_prefix in _by_prefix().values():
+        for function in functions_of_prefix.values():
+            found.setdefault((function.op_name, function.__name__, function.is_np), function)
+    return found
+
+
 def populate(namespace, prefix):
     """Puts the operators of ``prefix`` into a module's globals, keeping names that are defined there.
 

@@ -119,6 +119,17 @@ PyObject* op_function_on_symbols(PyObject* self, void*) {
   });
 }
 
+// What finds the same callable again, for copies and in another process.
+PyObject* op_function_reduce(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const auto& f = *reinterpret_cast<OpFunction*>(self);
+    Ref module(checked(PyImport_ImportModule("headrace._catalogue")));
+    Ref find(checked(PyObject_GetAttrString(module.get(), "find_function")));
+    return Py_BuildValue("O(sOOO)", find.get(), f.op->name.c_str(), f.name, f.np ? Py_True : Py_False,
+                         f.symbolic ? Py_True : Py_False);
+  });
+}
+
 void op_function_dealloc(PyObject* self) {
   auto* function = reinterpret_cast<OpFunction*>(self);
   for (PyObject* name : *function->input_names) Py_DECREF(name);
@@ -146,8 +157,11 @@ bool ready_op_function_type() {
       {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpFunction, vectorcall), READONLY, nullptr},
       {"__dictoffset__", T_PYSSIZET, offsetof(OpFunction, dict), READONLY, nullptr},
       {"__name__", T_OBJECT, offsetof(OpFunction, name), READONLY, nullptr},
+      {"is_np", T_BOOL, offsetof(OpFunction, np), READONLY, "Whether it gives np arrays."},
       {"of_numbers", T_OBJECT, offsetof(OpFunction, of_numbers), 0, "What takes a call with numbers alone, or None."},
       {nullptr, 0, 0, 0, nullptr}};
+  static PyMethodDef methods[] = {{"__reduce__", op_function_reduce, METH_NOARGS, nullptr},
+                                  {nullptr, nullptr, 0, nullptr}};
   static PyGetSetDef properties[] = {
       {"op_name", op_function_op_name, nullptr, "Registered name of the operator.", nullptr},
       {"on_symbols", op_function_on_symbols, nullptr,
@@ -161,6 +175,7 @@ bool ready_op_function_type() {
                                 {Py_tp_descr_get, reinterpret_cast<void*>(op_function_bind)},
                                 {Py_tp_repr, reinterpret_cast<void*>(op_function_repr)},
                                 {Py_tp_members, members},
+                                {Py_tp_methods, methods},
                                 {Py_tp_getset, properties},
                                 {0, nullptr}};
   static PyType_Spec spec = {"headrace._core.OpFunction", sizeof(OpFunction), 0,

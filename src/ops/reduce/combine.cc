@@ -143,8 +143,8 @@ HWY_INLINE V plain_extreme(V a, V x) {
   return how == Combine::kMax ? hn::Max(x, a) : hn::Min(x, a);
 }
 
-// The extreme by instructions that may pass over a NaN. False where there is one, which the sum of the elements shows
-// as well as infinities of both signs do: then `result` says nothing.
+// The extreme by instructions that may pass over a NaN. False where the sum of the elements is NaN, as it is where one
+// of them is, and where infinities of both signs are among them: then `result` says nothing.
 template <Combine how, class T>
 HWY_INLINE bool find_plain_extreme(const T* x, size_t n, T& result) {
   const hn::ScalableTag<T> d;
