@@ -1,7 +1,9 @@
 // Kernels and their compiler: NVRTC where the toolkit is (`ctest -R cuda.nvrtc`), otherwise the stand-in for it.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "backend/cuda/compiler.h"
 #include "backend/cuda/kernel_cache.h"
@@ -106,6 +108,26 @@ TEST(KernelCache, MakesAKernelOnce) {
   EXPECT_EQ(count, 1);
   cached_kernel(key + " and another", make);
   EXPECT_EQ(count, 2);
+}
+
+TEST(KernelCache, MakesAKernelOnceForAllWhoAskAtTheSameTime) {
+  std::atomic<int> count{0};
+  const std::string key =
+      "a key for many " + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+  std::vector<std::string> kernels(6);
+  std::vector<std::thread> threads;
+  for (std::string& kernel : kernels) {
+    threads.emplace_back([&] {
+      kernel = cached_kernel(key, [&] {
+        ++count;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        return std::string("made");
+      });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, 1);
+  for (const std::string& kernel : kernels) EXPECT_EQ(kernel, "made");
 }
 
 // Slow: half a second for each.

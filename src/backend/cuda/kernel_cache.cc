@@ -1,15 +1,20 @@
 #include "backend/cuda/kernel_cache.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <system_error>
+#include <thread>
 
 #include "base/config.h"
 #include "base/log.h"
@@ -60,9 +65,8 @@ std::optional<std::string> read(const fs::path& path, const std::string& key) {
 // Under another name at first: other processes see a whole file or none.
 bool write(const fs::path& path, const std::string& key, const std::string& kernel) {
   static std::atomic<int> number{0};
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
   const fs::path temporary = fmt::format("{}.{}.{}", path.string(), ::getpid(), number++);
+  std::error_code error;
   {
     std::ofstream file(temporary, std::ios::binary);
     file << kMagic << '\n' << key.size() << ' ' << kernel.size() << ' ' << checksum(kernel) << '\n' << key << kernel;
@@ -75,10 +79,37 @@ bool write(const fs::path& path, const std::string& key, const std::string& kern
   return !error;
 }
 
+// Held by who makes a kernel, in any process, so that others wait for it rather than make it, too; but not for ever, as
+// a process may be stopped. Kernels share 256 locks. Where there can be none, nobody waits.
+class MakersLock {
+ public:
+  MakersLock(const fs::path& folder, uint64_t hash)
+      : file_(::open((folder / fmt::format("{:02x}.lock", hash & 0xff)).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR) &&
+           std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(kLookAgain);
+  }
+  ~MakersLock() {
+    if (file_ >= 0) ::close(file_);
+  }
+  MakersLock(const MakersLock&) = delete;
+  MakersLock& operator=(const MakersLock&) = delete;
+
+ private:
+  static constexpr std::chrono::milliseconds kPatience{30'000}, kLookAgain{5};
+  const int file_;
+};
+
 }  // namespace
 
 std::string cached_kernel(const std::string& key, FunctionRef<std::string()> make) {
-  const fs::path path = folder() / fmt::format("{:016x}.kernel", hash_of(key));
+  const uint64_t hash = hash_of(key);
+  const fs::path path = folder() / fmt::format("{:016x}.kernel", hash);
+  if (std::optional<std::string> known = read(path, key)) return *std::move(known);
+  std::error_code error;  // of a folder that cannot be made: nothing is kept then
+  fs::create_directories(path.parent_path(), error);
+  const MakersLock lock(path.parent_path(), hash);
   if (std::optional<std::string> known = read(path, key)) return *std::move(known);
   std::string made = make();
   static std::atomic<bool> was_said{false};

@@ -9,7 +9,7 @@
 namespace headrace {
 
 // What `make` gave for this key, now or in an earlier process. Where the folder cannot be written it is made each time,
-// which is said once. Any thread.
+// which is said once. Who asks while another thread or process makes it waits for that. Any thread.
 std::string cached_kernel(const std::string& key, FunctionRef<std::string()> make);
 
 }  // namespace headrace
