@@ -9,6 +9,7 @@
 #include "engine/runtime.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
+#include "op/trace.h"
 #include "ops/index/basic_index.h"
 
 namespace headrace::python {
@@ -129,9 +130,12 @@ Parsed parse(BasicKey& key, const Shape& shape, PyObject* object) {
 
 bool is_recorded(const NDArray& array) { return thread_state().recording && place_on_tape(array); }
 
+// Whether a selection is an operation and no mere view: on the tape, or of values that are not there yet.
+bool is_operation_on(const NDArray& array) { return is_recorded(array) || is_abstract(array); }
+
 NDArray select(const NDArray& array, const BasicKey& key) {
   const View& view = *array.view();
-  if (!is_recorded(array)) return view_of(array, indexed({view.shape(), view.strides(), view.offset()}, key.steps));
+  if (!is_operation_on(array)) return view_of(array, indexed({view.shape(), view.strides(), view.offset()}, key.steps));
   static const OpDef& op = find_op("_basic_index");
   NDArray result;
   invoke(op, headrace::make_attrs(BasicIndexAttrs{.key = key.steps, .shape = {}}), {&array, 1}, {&result, 1});
@@ -200,10 +204,10 @@ void assign(PyObject* self, const BasicKey& key, PyObject* value) {
   }
 }
 
-// The commonest keys, batches and rows, without detours. Null: another key, or one that goes on the tape.
+// The commonest keys, batches and rows, without detours. Null: another key, or an operation.
 PyObject* first_axis_of(PyObject* self, PyObject* key) {
   const NDArray& array = array_of(self);
-  if (is_recorded(array) || array.ndim() == 0) return nullptr;
+  if (is_operation_on(array) || array.ndim() == 0) return nullptr;
   const View& view = *array.view();
   const bool np = is_np(self);
   if (PySlice_Check(key)) {

@@ -1,5 +1,7 @@
 """CachedBlock: a block that keeps the graph of its computation: runs, watches, explains and exports it."""
 
+import contextlib
+
 from .. import autograd
 from .._arrays import shape_is_known
 from .._structure import flatten, regroup
@@ -20,6 +22,7 @@ class CachedBlock(Block):
     """
 
     _is_hybrid = True
+    _hybridize_call = "hybridize()"  # after which calls run the graph
 
     def __init__(self, prefix=None, params=None):
         self._graph = None
@@ -29,8 +32,13 @@ class CachedBlock(Block):
         super().__init__(prefix=prefix, params=params)
 
     @property
-    def _hides_children(self):
+    def _compiles(self):
+        """Whether a call runs the graph."""
         return self._active
+
+    @property
+    def _hides_children(self):
+        return self._compiles
 
     def _clear_cached_op(self):
         object.__setattr__(self, "_graph", None)
@@ -73,18 +81,17 @@ class CachedBlock(Block):
 
     def _inputs_of(self, graph, flat, ctx):
         """The arrays that the graph runs on; finishes deferred initializations first."""
-        try:
+        with contextlib.suppress(DeferredInitializationError):
             return graph.inputs(flat, ctx)
-        except DeferredInitializationError:
-            graph.infer(flat, "shape")
-            parameters = self.collect_params().values()
-            if any(param._deferred_init and not shape_is_known(param.shape) for param in parameters):
-                self._run_blocks(*regroup(iter(flat), graph.in_format))
-            # Random numbers are drawn in the order in which the graph reads the parameters.
-            read = [source for source in graph.sources if not isinstance(source, int)]
-            for param in dict.fromkeys([*read, *parameters]):
-                param._finish_deferred_init()
-            return graph.inputs(flat, ctx)
+        graph.infer(flat, "shape")
+        parameters = self.collect_params().values()
+        if any(param._deferred_init and not shape_is_known(param.shape) for param in parameters):
+            self._run_blocks(*regroup(iter(flat), graph.in_format))
+        # Random numbers are drawn in the order in which the graph reads the parameters.
+        read = [source for source in graph.sources if not isinstance(source, int)]
+        for param in dict.fromkeys([*read, *parameters]):
+            param._finish_deferred_init()
+        return graph.inputs(flat, ctx)
 
     def _run_blocks(self, *args):
         """Runs all blocks one by one: some know the shapes of their parameters where these do not follow from
@@ -110,9 +117,9 @@ class CachedBlock(Block):
         """What runs for these inputs in the current mode (autograd.record or not), as text: the steps,
         which of them were fused, memory and estimated time. RuntimeError: the block is not hybridized.
         """
-        if not self._active:
+        if not self._compiles:
             raise RuntimeError(
-                f"{self.name}: call hybridize() first; a block that is not hybridized has no plan"
+                f"{self.name}: call {self._hybridize_call} first; a block that is not hybridized has no plan"
             )
         return self._plan_text(args)
 
@@ -128,8 +135,8 @@ class CachedBlock(Block):
         """
         if self._graph is None:
             raise RuntimeError(
-                "Please first call block.hybridize() and then run forward with this block at least once "
-                "before calling export."
+                f"Please first call block.{self._hybridize_call} and then run forward with this block at least "
+                "once before calling export."
             )
         write_network(self._graph.outputs, self.collect_params(), path, epoch, remove_amp_cast)
 

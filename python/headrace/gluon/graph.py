@@ -158,7 +158,7 @@ class Graph:
     def infer(self, data, what):
         """Completes the 'shape' or sets the 'type' of the parameters for the arguments `data`, flat.
 
-        ValueError: it does not follow from them.
+        ValueError: it does not follow from them. MXNetError: dtypes do not go together.
         """
         names = self.outputs.list_inputs()
         given = {name: data[source] for name, source in zip(names, self.sources) if isinstance(source, int)}
@@ -169,9 +169,11 @@ class Graph:
         try:
             inputs, _ = self.outputs._handle.infer(shapes, dtypes)
         except Exception as error:
+            if what == "shape" and self._fit(shapes):
+                raise error from None
             raise ArrayValueError(
                 f"Deferred initialization failed because {what} cannot be inferred. {error}"
-            ) from error
+            ) from None
         for source, (shape, dtype) in zip(self.sources, inputs):
             if isinstance(source, int):
                 continue
@@ -179,3 +181,11 @@ class Graph:
                 source.dtype = dtype
             elif shape is not None and source.shape != shape:
                 source.shape = tuple(-1 if e == -1 and is_np_shape() else max(e, 0) for e in shape)
+
+    def _fit(self, shapes):
+        """Whether the shapes of arguments, by name, go together, whatever the dtypes are."""
+        try:
+            self.outputs._handle.infer(shapes, {})
+        except Exception:
+            return False
+        return True

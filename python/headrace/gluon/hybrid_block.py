@@ -53,6 +53,9 @@ class HybridBlock(CachedBlock):
     or symbols. After `hybridize()` the first call traces hybrid_forward with symbols; from then on calls
     run a compiled graph. All children must be HybridBlocks.
 
+    A block may define `forward` on arrays instead. That runs as it is written, hybridized or not, and what it
+    calls is compiled; `hybridize(trace=True)` compiles it as a whole.
+
     Examples
     --------
     >>> class Residual(gluon.HybridBlock):
@@ -73,6 +76,15 @@ class HybridBlock(CachedBlock):
     # --- structure ---
 
     _defines_forward = False
+    _traces = False  # whether `forward`, where the class defines it, is compiled
+
+    @property
+    def _compiles(self):
+        return self._active and (self._traces or not self._defines_forward)
+
+    @property
+    def _hybridize_call(self):
+        return "hybridize(trace=True)" if self._defines_forward else "hybridize()"
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -105,9 +117,16 @@ class HybridBlock(CachedBlock):
         inline_limit=2,
         forward_bulk_size=None,
         backward_bulk_size=None,
+        *,
+        trace=False,
         **kwargs,
     ):
         """Traces the computation at the next call and runs it as a compiled graph; False goes back.
+
+        With `trace`, `forward` is traced where a block defines that instead of hybrid_forward, and can then be
+        exported: its code runs once, on arrays of the first call's shapes without values, and what it read
+        then, of shapes, attributes and random numbers of Python, is part of the graph. One that cannot be
+        compiled, as it looks at values, runs as it is written, with a warning.
 
         `clear` drops earlier traces. The other options are MXNet's, and no result and no plan depends on
         them: a plan places all intermediate values in one block before it runs (`static_alloc`), is made once
@@ -123,7 +142,7 @@ class HybridBlock(CachedBlock):
             forward_bulk_size=forward_bulk_size,
             backward_bulk_size=backward_bulk_size,
         )
-        self._active = active
+        self._active, self._traces = active, trace
         self._flags = [
             ("static_alloc", static_alloc),
             ("static_shape", static_shape),
@@ -149,6 +168,7 @@ class HybridBlock(CachedBlock):
                 inline_limit,
                 forward_bulk_size,
                 backward_bulk_size,
+                **({"trace": True} if trace else {}),
             )
 
     def cast(self, dtype):
@@ -164,6 +184,7 @@ class HybridBlock(CachedBlock):
             graph is None
             or graph.quick is None
             or not self._active
+            or (self._defines_forward and not self._traces)
             or self._forward_hooks
             or self._forward_pre_hooks
             or self._op_hooks
@@ -285,7 +306,7 @@ class HybridBlock(CachedBlock):
         other options are those of hybridize.
         """
         options = (static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
-        self.hybridize(True, backend, clear, *options, **kwargs)
+        self.hybridize(True, backend, clear, *options, trace=True, **kwargs)
         self._plan_text((x, *args))
 
 
@@ -301,7 +322,7 @@ def _check_options(static_alloc, static_shape, **sizes):
 
 
 def _compiled(forward):
-    """`forward` of a class, which runs as a compiled graph when the block is hybridized.
+    """`forward` of a class, which runs as a compiled graph when `hybridize(trace=True)` asked for that.
 
     One that cannot be compiled, as it looks at values, runs as it is written, with a warning; what it calls
     is still compiled.
@@ -309,7 +330,7 @@ def _compiled(forward):
 
     @functools.wraps(forward)
     def call(self, *args):
-        if not self._active or not is_array(args[0] if args else None) or args[0]._is_abstract:
+        if not self._compiles or not is_array(args[0] if args else None) or args[0]._is_abstract:
             return forward(self, *args)
         try:
             return self._run_graph(*args)

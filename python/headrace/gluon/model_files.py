@@ -104,7 +104,7 @@ class _Reader:
                 f"the graph of {block.name} reads {', '.join(missing)}, which the block does not have"
             )
         formats = (described.get("out_format"), described.get("in_format"))
-        block._active = True
+        block._active = block._traces = True
         block._graph = Graph(outputs, *formats, names, parameters)
 
 

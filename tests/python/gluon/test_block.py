@@ -445,3 +445,20 @@ def test_errors_of_a_blocks_own_forward_stay():
 
     with pytest.raises(KeyError, match="of the program"):
         Own()({"x": nd.ones(1)})
+
+
+def test_containers_take_their_blocks_by_add():
+    with pytest.raises(TypeError, match=r"Sequential: .*got the block Dense.*add\(\)"):
+        nn.Sequential(nn.Dense(2), nn.Dense(3))
+
+
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_data_of_another_dtype_than_parameters_without_a_shape(hybrid, dtype):
+    """The shapes are not what is wrong, and there is one error."""
+    net = nn.Dense(3)
+    net.initialize()
+    net.hybridize(hybrid)
+    with pytest.raises(MXNetError, match="^FullyConnected: data holds") as caught:
+        net(nd.ones((2, 4), dtype=dtype))
+    assert caught.value.__cause__ is None

@@ -215,7 +215,7 @@ def test_forward_on_arrays_can_be_exported(tmp_path):
 
     net = Forward()
     net.initialize()
-    net.hybridize()
+    net.hybridize(trace=True)
     x = nd.ones((2, 3))
     y = net(x)
     net.export(str(tmp_path / "net"))
