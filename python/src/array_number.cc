@@ -2,10 +2,12 @@
 
 #include "array.h"
 #include "base/check.h"
+#include "base/config.h"
 #include "convert.h"
 #include "ndarray/snapshot.h"
 #include "op/borrowed_arrays.h"
 #include "op/invoke.h"
+#include "op/trace.h"
 #include "op_call.h"
 #include "ops/pointwise/binary.h"
 
@@ -52,6 +54,8 @@ PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject
 }
 
 PyObject* finish(NDArray result, bool np, PyObject* out) {
+  static const bool errors_at_once = config().errors_at_once;
+  if (errors_at_once && !is_abstract(result)) result.wait_to_read();
   if (!out) return wrap(std::move(result), np);
   array_of(out) = std::move(result);
   return Py_NewRef(out);

@@ -48,7 +48,7 @@ void parse_engine(const char* name, std::string_view text, Config& config) {
 
 // MXNet's engine names: all threaded ones mean the one threaded engine here.
 void parse_mxnet_engine(const char*, std::string_view text, Config& config) {
-  if (text == "NaiveEngine") config.serial_engine = true;
+  if (text == "NaiveEngine") config.serial_engine = config.errors_at_once = true;
 }
 
 template <auto member>
@@ -77,7 +77,10 @@ void parse_unread_errors(const char* name, std::string_view text, Config& config
 
 // A later row wins where two set the same field.
 constexpr Entry kTable[] = {
-    {{"MXNET_ENGINE_TYPE", "ThreadedEngine", "NaiveEngine is the same as HEADRACE_ENGINE=serial"}, parse_mxnet_engine},
+    {{"MXNET_ENGINE_TYPE", "ThreadedEngine",
+      "NaiveEngine runs everything where it is stated, as HEADRACE_ENGINE=serial does, and Python's errors come from "
+      "there"},
+     parse_mxnet_engine},
     {{"HEADRACE_ENGINE", "threaded", "serial runs every task in the thread that pushes it"}, parse_engine},
     {{"HEADRACE_WORKERS", "0", "threads that run tasks; 0: one per core"}, parse_integer<&Config::workers, 0>},
     {{"HEADRACE_SPIN_US", "-1", "microseconds an idle thread spins before it parks; -1: measured at start"},

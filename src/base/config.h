@@ -19,6 +19,7 @@ inline constexpr bool kNativeByDefault = true;
 
 struct Config {
   bool serial_engine = false;      // run every task in the pushing thread
+  bool errors_at_once = false;     // Python's functions wait for their results, and raise what went wrong
   int64_t workers = 0;             // threads that run tasks; 0: one per core
   int64_t spin_us = -1;            // how long an idle thread spins before it parks; -1: measured
   int64_t max_pending = 4096;      // queued tasks above which pushing helps instead of queueing

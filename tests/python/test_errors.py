@@ -1,6 +1,9 @@
 """Bad input: each call raises the right error, with a text that names the operation and what is wrong."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -333,3 +336,23 @@ def test_a_write_of_a_part_keeps_the_error(module):
             break
         except IndexError:
             pass
+
+
+@pytest.mark.parametrize("engine", ["NaiveEngine", "ThreadedEngine"])
+def test_errors_of_the_naive_engine_come_from_their_line(engine):
+    program = (
+        "from headrace import nd\n"
+        "x = nd.arange(3)\n"
+        "try:\n"
+        "    y = x[nd.array([7])]\n"
+        "    print('later')\n"
+        "    y.asnumpy()\n"
+        "except IndexError as error:\n"
+        "    print(error)\n"
+    )
+    environment = dict(os.environ, MXNET_ENGINE_TYPE=engine)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert ("later" in done.stdout) == (engine == "ThreadedEngine")
+    assert "index 7 is out of bounds" in done.stdout and not done.stderr

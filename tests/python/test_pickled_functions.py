@@ -1,4 +1,4 @@
-"""Functions of operators in copies and pickles: of networks that hold them, and for processes of their own."""
+"""Functions of operators in copies and pickles: of networks that hold them, and for other processes."""
 
 import copy
 import pickle

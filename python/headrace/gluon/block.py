@@ -68,8 +68,8 @@ class Block:
     def __init__(self, prefix=None, params=None):
         if isinstance(prefix, Block):
             raise TypeError(
-                f"{type(self).__name__}: expected the prefix of names as first argument, got the block {prefix!r}; "
-                "containers take their blocks by add()"
+                f"{type(self).__name__}: expected the prefix of names as first argument, got the block "
+                f"{prefix!r}; containers take their blocks by add()"
             )
         self._empty_prefix = prefix == ""
         self._prefix, self._params = BlockScope.name_block(prefix, params, self._alias())

@@ -135,8 +135,8 @@ class CachedBlock(Block):
         """
         if self._graph is None:
             raise RuntimeError(
-                f"Please first call block.{self._hybridize_call} and then run forward with this block at least "
-                "once before calling export."
+                f"Please first call block.{self._hybridize_call} and then run forward with this block at "
+                "least once before calling export."
             )
         write_network(self._graph.outputs, self.collect_params(), path, epoch, remove_amp_cast)
 

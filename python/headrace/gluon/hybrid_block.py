@@ -123,10 +123,10 @@ class HybridBlock(CachedBlock):
     ):
         """Traces the computation at the next call and runs it as a compiled graph; False goes back.
 
-        With `trace`, `forward` is traced where a block defines that instead of hybrid_forward, and can then be
-        exported: its code runs once, on arrays of the first call's shapes without values, and what it read
-        then, of shapes, attributes and random numbers of Python, is part of the graph. One that cannot be
-        compiled, as it looks at values, runs as it is written, with a warning.
+        With `trace`, `forward` is traced where a block defines that instead of hybrid_forward, and can then
+        be exported: its code runs once, on arrays of the first call's shapes without values, and what it
+        read then, of shapes, attributes and random numbers of Python, is part of the graph. One that cannot
+        be compiled, as it looks at values, runs as it is written, with a warning.
 
         `clear` drops earlier traces. The other options are MXNet's, and no result and no plan depends on
         them: a plan places all intermediate values in one block before it runs (`static_alloc`), is made once
@@ -152,12 +152,7 @@ class HybridBlock(CachedBlock):
         self._flags += [bulk for bulk in bulks if bulk[1] is not None]
         if clear:
             self._clear_cached_op()
-        if self._forward_hooks or self._forward_pre_hooks:
-            warnings.warn(
-                f"{self} is being hybridized while still having forward hook/pre-hook. If it is a child of "
-                "HybridBlock, the hooks will not take effect.",
-                stacklevel=2,
-            )
+        self._warn_of_hooks()
         for child in self._children.values():
             child.hybridize(
                 active,
@@ -169,6 +164,14 @@ class HybridBlock(CachedBlock):
                 forward_bulk_size,
                 backward_bulk_size,
                 **({"trace": True} if trace else {}),
+            )
+
+    def _warn_of_hooks(self):
+        if self._forward_hooks or self._forward_pre_hooks:
+            warnings.warn(
+                f"{self} is being hybridized while still having forward hook/pre-hook. If it is a child of "
+                "HybridBlock, the hooks will not take effect.",
+                stacklevel=3,
             )
 
     def cast(self, dtype):
