@@ -3,12 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
 namespace headrace::distributed {
 namespace {
 
+// Offers more slowly than the owner works, so that it gets to wait.
+constexpr auto kBetweenOffers = std::chrono::milliseconds(1);
 constexpr auto kAtOnce = [](const Inbox::Job& job) { job(); };
 
 // Does what it takes until it is told to end.
@@ -58,8 +61,10 @@ TEST(Inboxes, WhatIsOfferedToAnOwnerThatWaitsIsDoneByWhoOffers) {
   Inbox inbox;
   Owner owner(inbox);
   std::atomic<std::thread::id> done_by;
-  while (done_by.load() != std::this_thread::get_id())  // until it waits
+  while (done_by.load() != std::this_thread::get_id()) {
     inbox.offer([&] { done_by = std::this_thread::get_id(); }, kAtOnce);
+    std::this_thread::sleep_for(kBetweenOffers);
+  }
   const std::thread::id id = owner.id();
   EXPECT_EQ(owner.end(), id);
 }
@@ -74,7 +79,10 @@ TEST(Inboxes, WhatIsPutMeanwhileTheOwnerDoesThen) {
     is_over = true;
     is_done = true;
   };
-  while (!is_done) inbox.offer(offered, kAtOnce);
+  while (!is_done) {
+    inbox.offer(offered, kAtOnce);
+    std::this_thread::sleep_for(kBetweenOffers);
+  }
   owner.end();
   EXPECT_TRUE(was_over);
 }
