@@ -128,10 +128,8 @@ if(TARGET test_cuda)
   set_tests_properties(cuda.without_cusolver PROPERTIES LABELS slow TIMEOUT 300 ENVIRONMENT "HEADRACE_CUDA_SOLVER=none")
   add_test(NAME cuda.tf32 COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}:*Product*")
   if(HEADRACE_SANITIZE)  # of the many tests of kernels, which are compiled at run time, those that meet most of them
-    foreach(way IN ITEMS 0 1 2)
-      add_test(NAME cuda.operators.${way} COMMAND test_cuda --gtest_brief=1 "--gtest_filter=Ways/OperatorsOnCudaSlow.*/${way}")
-      set_tests_properties(cuda.operators.${way} PROPERTIES LABELS fast TIMEOUT 1800 COST ${long})
-    endforeach()
+    gtest_discover_tests(test_cuda TEST_PREFIX "cuda.operators." TEST_FILTER "*OperatorsOnCuda*" TEST_LIST test_cuda_operators
+      DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 1800 COST ${long})
   endif()
   add_test(NAME cuda.gangs COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaGangs.*:CudaRankGangs*")
   set_tests_properties(cuda.gangs PROPERTIES LABELS slow TIMEOUT 300 ENVIRONMENT "HEADRACE_STAND_IN_GPUS=4")

@@ -50,7 +50,7 @@ def test_importing_starts_no_threads_and_leaves_the_environment(threads):
 def test_denormal_numbers_are_kept_unless_the_user_wants_them_flushed(flush):
     """A tiny array is computed by the program's thread, a large one and a product by the engine's."""
     program = (
-        "from headrace import np, npx\n"
+        "from headrace import np\n"
         "for x in (np.full((2,), 1e-40), np.full((1000, 1000), 1e-40)):\n"
         "    y = np.dot(x, x.T * 1e20) if x.ndim == 2 else x\n"
         "    print(float((x * 0.5 * 1e30).max()), float(y.max()))\n"

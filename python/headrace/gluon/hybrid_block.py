@@ -187,7 +187,7 @@ class HybridBlock(CachedBlock):
             graph is None
             or graph.quick is None
             or not self._active
-            or (self._defines_forward and not self._traces)
+            or (self._defines_forward and not self._traces)  # `_compiles`, without a call
             or self._forward_hooks
             or self._forward_pre_hooks
             or self._op_hooks
