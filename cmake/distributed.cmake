@@ -19,6 +19,7 @@ target_compile_options(headrace_protocol PRIVATE -w)  # not ours
 file(GLOB distributed_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/distributed/*.cc")
 list(FILTER distributed_sources EXCLUDE REGEX "/library\\.cc$")
 add_library(distributed_inside STATIC ${distributed_sources})
+headrace_unite(distributed_inside)
 target_link_libraries(distributed_inside PUBLIC headrace_internal headrace_protocol)
 target_compile_definitions(distributed_inside PUBLIC HEADRACE_VERSION="${PROJECT_VERSION}")
 

@@ -22,10 +22,21 @@ PACKAGE = pathlib.Path("python/headrace")
 COMPILED = "headrace._core"
 ROOMS = (
     # Errors, small helpers, and what tells of the compiled module without arrays.
-    *("base", "error", "log", "registry", "libinfo", "runtime", "engine", "context", "_file"),
+    *(
+        "base",
+        "error",
+        "log",
+        "registry",
+        "libinfo",
+        "_settings",
+        "_shell",
+        "runtime",
+        "engine",
+        "context",
+        "_file",
+    ),
     *(
         "recordio",
-        "_shell",
         "_rank",
         "_screen",
         "_processes",

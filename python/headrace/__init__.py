@@ -25,6 +25,7 @@ def _load_core():
 
 
 __version__ = _load_core().__version__
+_importlib.import_module("._settings", __name__).warn_of_misspelt()
 
 # Attribute to module. The second group holds MXNet's short names.
 _MODULES = {

@@ -1,15 +1,33 @@
-"""What this build of Headrace can do, in MXNet's words: `mx.runtime.Features().is_enabled("MKLDNN")`."""
+"""What this build of Headrace can do, in MXNet's words: `mx.runtime.Features().is_enabled("MKLDNN")`.
+
+`python -m headrace.runtime` prints that, the machine, and all settings with what the environment says of
+them: what belongs into a report of something that went wrong.
+"""
 
 from __future__ import annotations
 
+import argparse
 import collections
 import functools
+import os
 import platform
+import textwrap
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from . import _core
+from . import _core, _settings
+from ._shell import run_command
 
-__all__ = ["Feature", "Features", "cuda_graphs", "detours", "feature_list", "operators_on_host"]
+__all__ = [
+    "Feature",
+    "Features",
+    "Setting",
+    "cuda_graphs",
+    "detours",
+    "feature_list",
+    "operators_on_host",
+    "settings",
+]
 
 # MXNet's names, in its order.
 _NAMES = (
@@ -131,6 +149,34 @@ def cuda_graphs() -> dict[str, int]:
     return _core.cuda_graphs()
 
 
+class Setting(NamedTuple):
+    """An environment variable that Headrace reads when it is imported; `value`: what it says, None if unset.
+
+    Examples
+    --------
+    >>> mx.runtime.settings()[1].name
+    'HEADRACE_ENGINE'
+    """
+
+    name: str
+    default: str
+    meaning: str
+    value: str | None
+
+
+def settings() -> list[Setting]:
+    """The environment variables that the library reads, with what this process's environment says of them.
+
+    Those of jobs of several processes are on a page of their own, docs/distributed.md.
+
+    Examples
+    --------
+    >>> {setting.name: setting.default for setting in mx.runtime.settings()}["HEADRACE_MAX_PENDING"]
+    '4096'
+    """
+    return [Setting(*row, os.environ.get(row[0])) for row in _settings.of_library()]
+
+
 @functools.cache
 def _all_features(cls: type[Features]) -> Features:
     features = super(Features, cls).__new__(cls)
@@ -165,3 +211,57 @@ class Features(collections.OrderedDict[str, Feature]):
         if name not in self:
             raise RuntimeError(f"Feature {name!r} is unknown, known features are: {list(self)}")
         return self[name].enabled
+
+
+def _setting_text(setting: Setting) -> str:
+    value = setting.value if setting.value else setting.default
+    title = f"{'*' if setting.value else ' '} {setting.name}={value}"
+    meaning = textwrap.fill(setting.meaning, 100, initial_indent="      ", subsequent_indent="      ")
+    return f"{title}\n{meaning}"
+
+
+def _processor() -> str:
+    """What the system calls the processor."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.machine()
+
+
+def _report() -> str:
+    """What `python -m headrace.runtime` prints."""
+    import numpy
+
+    features = ", ".join(feature.name for feature in feature_list() if feature.enabled)
+    facts = {
+        "headrace": f"{_core.__version__}, in {os.path.dirname(os.path.abspath(__file__))}",
+        "python": f"{platform.python_version()} with NumPy {numpy.__version__}",
+        "system": platform.platform(),
+        "processor": f"{_processor()}; {len(os.sched_getaffinity(0))} cores for this process",
+        "GPUs": str(_core.device_count(2)),
+        "features": features,
+    }
+    width = max(map(len, facts)) + 2
+    lines = [
+        textwrap.fill(text, 110, initial_indent=name.ljust(width), subsequent_indent=" " * width)
+        for name, text in facts.items()
+    ]
+    titles = ["", "Settings, as environment variables; * marks those that are set here:", ""]
+    return "\n".join([*lines, *titles, *map(_setting_text, settings())])
+
+
+def _main(arguments: Sequence[str] | None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m headrace.runtime",
+        description="Prints what this build of Headrace can do, the machine, and all settings.",
+    )
+    parser.parse_args(arguments)
+    print(_report())
+
+
+if __name__ == "__main__":
+    run_command(_main, None)

@@ -51,6 +51,13 @@ void parse_mxnet_engine(const char*, std::string_view text, Config& config) {
   if (text == "NaiveEngine") config.serial_engine = config.errors_at_once = true;
 }
 
+// A number, or several with ',' between them, of which the first is that of the outermost loops. OpenMP itself passes
+// over what it cannot read.
+void parse_openmp_threads(const char*, std::string_view text, Config& config) {
+  const auto threads = whole_number<int64_t>(text.substr(0, text.find(',')));
+  if (threads && *threads >= 1) config.workers = std::min<int64_t>(*threads, core_count());
+}
+
 template <auto member>
 void parse_flag(const char* name, std::string_view text, Config& config) {
   check(text == "0" || text == "1", ErrorKind::kValue, "{}: expected 0 or 1, got '{}'.", name, text);
@@ -82,6 +89,9 @@ constexpr Entry kTable[] = {
       "there"},
      parse_mxnet_engine},
     {{"HEADRACE_ENGINE", "threaded", "serial runs every task in the thread that pushes it"}, parse_engine},
+    {{"OMP_NUM_THREADS", "",
+      "threads that run tasks, where HEADRACE_WORKERS says nothing; no more than there are cores"},
+     parse_openmp_threads},
     {{"HEADRACE_WORKERS", "0", "threads that run tasks; 0: one per core"}, parse_integer<&Config::workers, 0>},
     {{"HEADRACE_SPIN_US", "-1", "microseconds an idle thread spins before it parks; -1: measured at start"},
      parse_integer<&Config::spin_us, -1>},

@@ -14,6 +14,14 @@ namespace {
 std::string name_of(const Node& node) { return node.label ? node.label->name : node.op ? node.op->name : "input"; }
 bool has_bodies(const Node& node) { return node.label && !node.label->subgraphs.empty(); }
 
+// Raises ValuesUnknown for a node that no compiled graph can hold.
+void require_compilable(const Node& node) {
+  if (node.op->open)
+    throw ValuesUnknown(fmt::format("{} runs code of the program, which cannot be compiled", name_of(node)));
+  if (node.op->meets_devices && node.op->meets_devices(*node.attrs))
+    throw ValuesUnknown(fmt::format("{} waits for other devices, which cannot be compiled", name_of(node)));
+}
+
 // The results of a node's operator. What it raises names the node, since a network has many of each operator.
 std::vector<NDArray> operator_results(const Node& node, const AttrsPtr& attrs, std::span<const NDArray> inputs) {
   if (!node.label) return invoke_all(*node.op, attrs, inputs);
@@ -57,8 +65,7 @@ std::vector<NDArray> evaluate(std::span<const NDArray> heads, const Bindings& va
     }
     std::vector<NDArray> inputs;
     for (const NDArray& input : node->inputs) inputs.push_back(take(input));
-    if (node->op->open && thread_state().tracing && !thread_state().keeps_compositions)
-      throw ValuesUnknown(fmt::format("{} runs code of the program, which cannot be compiled", name_of(*node)));
+    if (thread_state().tracing && !thread_state().keeps_compositions) require_compilable(*node);
     const auto closed = closed_shapes.find(node);
     const AttrsPtr& attrs = closed == closed_shapes.end() ? node->attrs : closed->second;
     values[node] = has_bodies(*node) ? run_control_flow(*node, inputs) : operator_results(*node, attrs, inputs);

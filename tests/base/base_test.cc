@@ -74,6 +74,22 @@ TEST(Config, BadTextsNameTheVariable) {
   }
 }
 
+TEST(Config, OpenMpsThreadsAreTheWorkersUnlessTheyAreSaid) {
+  const int64_t cores = core_count();
+  for (auto [text, workers] : {std::pair<const char*, int64_t>{"1", 1},
+                               {"1,4", 1},
+                               {"100000", cores},
+                               {"0", 0},
+                               {"-2", 0},
+                               {"many", 0},
+                               {"", 0}}) {
+    Environment variable("OMP_NUM_THREADS", text);
+    EXPECT_EQ(parse_config().workers, workers) << text;
+    Environment said("HEADRACE_WORKERS", "3");
+    EXPECT_EQ(parse_config().workers, 3) << text;
+  }
+}
+
 TEST(Config, TableDescribesEveryVariable) {
   for (const ConfigVariable& variable : config_variables()) {
     EXPECT_GT(std::strlen(variable.name), 0u);

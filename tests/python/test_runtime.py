@@ -1,12 +1,14 @@
 """headrace.runtime tells what this build can do."""
 
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 
-from headrace import runtime
+from headrace import _settings, runtime
 
 
 def test_features():
@@ -32,6 +34,75 @@ def test_a_variable_that_is_no_text_is_named_where_the_package_is_imported():
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith(b"ImportError: HEADRACE_SIM_STRICT: expected 0 or 1, got '\\xff\\xfe'")
+
+
+def test_settings_are_those_of_the_library_with_what_the_environment_says(monkeypatch):
+    monkeypatch.setenv("HEADRACE_LOOKAHEAD", "7")
+    monkeypatch.delenv("HEADRACE_BACKENDS", raising=False)
+    settings = {setting.name: setting for setting in runtime.settings()}
+    assert settings["HEADRACE_LOOKAHEAD"].value == "7"
+    assert settings["HEADRACE_LOOKAHEAD"].default == "16"
+    assert settings["HEADRACE_BACKENDS"].value is None
+    assert all(setting.meaning for setting in settings.values())
+
+
+def test_the_report_names_the_machine_and_marks_what_is_set():
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace.runtime"],
+        env=dict(os.environ, HEADRACE_LOG="info"),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "MKLDNN" in done.stdout
+    assert f"{len(os.sched_getaffinity(0))} cores for this process" in done.stdout
+    assert "\n* HEADRACE_LOG=info\n" in done.stdout
+    assert "\n  HEADRACE_MAX_PENDING=4096\n" in done.stdout
+    assert done.stderr == ""
+
+
+# Sources name variables as whole texts.
+NAMED = re.compile(r'"(HEADRACE_[A-Z_]+)"')
+
+
+def test_every_variable_that_sources_read_is_known():
+    root = pathlib.Path(__file__).parents[2]
+    files = [*root.glob("src/**/*.cc"), *root.glob("python/**/*.py"), *root.glob("examples/**/*.py")]
+    named = {name for file in files for name in NAMED.findall(file.read_text(encoding="utf-8"))}
+    assert len(named) > 50
+    assert named <= _settings.known_names()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("HEADRACE_WORKER", "HEADRACE_WORKERS"),
+        ("HEADRACE_NUM_WORKERS", "HEADRACE_WORKERS"),
+        ("HEADRACE_SIMGPUS", "HEADRACE_SIM_GPUS"),
+        ("HEADRACE_ENGIEN", "HEADRACE_ENGINE"),
+        ("HEADRACE_CHECKPOINT_SECOND", "HEADRACE_CHECKPOINT_SECONDS"),
+        ("HEADRACE_WORKERS", None),
+        ("HEADRACE_SERVICE_HOST", None),
+        ("HEADRACE_PORT_80_TCP", None),
+        ("WORKERS", None),
+    ],
+)
+def test_a_misspelt_variable_is_told_when_the_package_is_imported(name, meant):
+    assert _settings.misspelt([name]) == ({name: meant} if meant else {})
+    done = subprocess.run(
+        [sys.executable, "-c", "import headrace"],
+        env={**os.environ, name: "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0
+    if meant:
+        assert (
+            f"variable {name} is no setting of Headrace and changes nothing. Did you mean {meant}?"
+            in done.stderr
+        )
+    else:
+        assert done.stderr == ""
 
 
 @pytest.mark.parametrize("threads", [None, "3"])

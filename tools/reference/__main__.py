@@ -8,7 +8,7 @@ import pathlib
 import shutil
 import sys
 
-from . import coverage, headers, modules, operators
+from . import coverage, headers, modules, operators, settings
 
 
 def main(root: pathlib.Path, header: pathlib.Path, target: pathlib.Path) -> None:
@@ -23,6 +23,7 @@ def main(root: pathlib.Path, header: pathlib.Path, target: pathlib.Path) -> None
         *modules.pages(),
         *headers.pages(root),
         ("coverage", coverage.page()),
+        ("settings", settings.page()),
     ]
     for name, text in pages:
         path = target / "reference" / f"{name}.md"

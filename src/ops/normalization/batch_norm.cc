@@ -11,6 +11,7 @@
 #include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/normalization/memory_order.h"
+#include "ops/normalization/sync_batch_norm.h"
 
 namespace headrace {
 namespace {
@@ -45,8 +46,8 @@ struct SyncBatchNormAttrs {
       field(&SyncBatchNormAttrs::use_global_stats, "use_global_stats", "Whether to use the moving statistics always."),
       field(&SyncBatchNormAttrs::output_mean_var, "output_mean_var",
             "Also give the mean and 1 / sqrt(variance + eps)."),
-      field(&SyncBatchNormAttrs::ndev, "ndev", "Number of devices that share statistics; only 1 works."),
-      field(&SyncBatchNormAttrs::key, "key", "Names the layer; ignored.").required());
+      field(&SyncBatchNormAttrs::ndev, "ndev", "Number of devices that share statistics."),
+      field(&SyncBatchNormAttrs::key, "key", "Names the layer: calls with one key share statistics.").required());
 };
 
 // --- the internal operators: what a call does is in their attributes alone -------------------------------------------
@@ -272,14 +273,16 @@ OpDef batch_core_backward() {
 
 // --- the operators of users ------------------------------------------------------------------------------------------
 
+// `count` of: the result, the mean, 1 / sqrt(variance + eps).
 template <class A>
-std::vector<NDArray> batch_norm(std::span<const NDArray> in, const A& a, int64_t axis, std::string activation) {
+std::vector<NDArray> batch_norm(std::span<const NDArray> in, const A& a, int64_t axis, std::string activation,
+                                size_t count) {
   static const OpDef& training = find_op("_batch_norm_train");
   static const OpDef& predicting = find_op("_batch_norm_predict");
   const bool trains = thread_state().training && !a.use_global_stats;
   const BatchNormCore attrs{axis, a.eps, a.momentum, a.fix_gamma, std::move(activation)};
   std::vector<NDArray> results = invoke_all(trains ? training : predicting, make_attrs(attrs), in);
-  if (!a.output_mean_var) results.resize(1);
+  results.resize(count);
   return results;
 }
 
@@ -329,29 +332,43 @@ OpDef user_op(std::string name, std::vector<std::string> aliases, std::vector<st
   parts.aliases = std::move(aliases);
   parts.complete = [](Completion& c, const A& a) { complete(c, a.axis); };
   parts.compose = [activation](std::span<const NDArray> in, const A& a) {
-    return batch_norm(in, a, a.axis, activation);
+    return batch_norm(in, a, a.axis, activation, a.output_mean_var ? 3 : 1);
   };
   parts.samples = samples();
   return general<A>(std::move(parts));
 }
 
-OpDef sync_batch_norm() {
+bool shares_statistics(const SyncBatchNormAttrs& a) {
+  return a.ndev > 1 && !a.use_global_stats && thread_state().training;
+}
+
+std::vector<NDArray> sync_batch_norm(std::span<const NDArray> in, const SyncBatchNormAttrs& a) {
+  check(a.ndev >= 1, ErrorKind::kValue, "SyncBatchNorm: ndev is a number of devices, got {}", a.ndev);
+  const bool is_abstract = !in[0].view()->storage();  // then the types of results are asked for
+  if (!shares_statistics(a) || is_abstract) return batch_norm(in, a, 1, "", 3);
+  return sync_batch_norm_train(in, {a.eps, a.momentum, a.fix_gamma, a.ndev, a.key});
+}
+
+OpDef sync_batch_norm_op() {
   using A = SyncBatchNormAttrs;
   auto parts = user_parts<A>("_contrib_SyncBatchNorm", kDoc, {"nd.contrib.SyncBatchNorm"});
-  parts.doc +=
-      "\n\nOn one device synchronised batch normalisation is batch normalisation; ndev must be 1. "
-      "output_mean_var adds the mean and the variance.";
+  parts.doc += R"(
+
+The statistics are those of the data on ndev devices: each of them calls the layer, with a key that no other layer has, on
+arrays of its own, before a result of one of them is read; backward likewise. What the last of them brings all of them
+have waited for. On one device it is batch normalisation. output_mean_var adds the mean and the variance. Results carry an
+MXNetError when a device fails, or has not called the layer after a minute.)";
   parts.complete = [](Completion& c, const A&) { complete(c, 1); };
   parts.compose = [](std::span<const NDArray> in, const A& a) {
-    check(a.ndev == 1, ErrorKind::kValue, "SyncBatchNorm: ndev must be 1, got {}; statistics are not shared yet",
-          a.ndev);
-    std::vector<NDArray> results = batch_norm(in, a, 1, "");
+    std::vector<NDArray> results = sync_batch_norm(in, a);
+    results.resize(a.output_mean_var ? 3 : 1);
     if (a.output_mean_var) {  // not the inverse of the deviation, as the others give it
       const NDArray variance = call("_rdiv_scalar", {call("square", {results[2]})}, {{"scalar", 1.0}});
       results[2] = call("_minus_scalar", {variance}, {{"scalar", a.eps}});
     }
     return results;
   };
+  parts.meets_devices = shares_statistics;
   parts.samples = {Sample(sample_arrays({2, 3, 2, 2}), make_attrs(A{.fix_gamma = false, .key = "layer"}))};
   return general<A>(std::move(parts));
 }
@@ -365,9 +382,10 @@ Operators batch_norm_operators() {
                                      .where = [](const BatchNormAttrs& a) { return !a.output_mean_var; },
                                      .keeps_input = [](const BatchNormAttrs&, size_t i) { return i > 0; }});
   return {std::move(plain),       user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),
-          sync_batch_norm(),      training_core(),
-          affine_of_statistics(), predicting_core(),
-          batch_core_backward(),  with_known_statistics()};
+          sync_batch_norm_op(),   sync_batch_norm_apply(),
+          training_core(),        affine_of_statistics(),
+          predicting_core(),      batch_core_backward(),
+          with_known_statistics()};
 }
 
 }  // namespace headrace

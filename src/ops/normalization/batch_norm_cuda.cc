@@ -237,8 +237,8 @@ void add_batch_norm_cuda(KernelTable& table) {
   table.set_part(batch_norm_again, again_cuda);
   table.set_part(batch_norm_backward, backward_cuda);
   table.set_part(batch_norm_affine, affine_cuda);
-  table.set_own_kernels(
-      {"_batch_norm_affine", "_batch_norm_train", "_batch_norm_predict", "_batch_norm_again", "_backward_BatchNorm"});
+  table.set_own_kernels({"_batch_norm_affine", "_batch_norm_train", "_batch_norm_predict", "_batch_norm_again",
+                         "_sync_batch_norm_apply", "_backward_BatchNorm"});
 }
 
 }  // namespace headrace

@@ -154,12 +154,6 @@ def test_sparse_embedding():
         layer.weight.data()
 
 
-def test_sync_batch_norm_of_several_devices():
-    assert contrib.SyncBatchNorm(in_channels=3, num_devices=1).gamma.shape == (3,)
-    with pytest.raises(hr.base.MXNetError, match="expected num_devices 1, got 2"):
-        contrib.SyncBatchNorm(num_devices=2)
-
-
 def test_identity_is_the_input():
     x = nd.ones((2,))
     assert contrib.Identity()(x) is x

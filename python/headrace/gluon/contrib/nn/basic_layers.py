@@ -4,7 +4,7 @@ import math
 
 from .... import ndarray as nd
 from ...._semantics import is_np_array
-from ....base import MXNetError
+from ....context import num_gpus
 from ...block import Block
 from ...hybrid_block import HybridBlock
 from ...nn import BatchNorm, HybridSequential, Sequential
@@ -119,20 +119,24 @@ class SparseEmbedding(Block):
 
 
 class SyncBatchNorm(BatchNorm):
-    """BatchNorm of axis 1 whose statistics are those of the whole batch of one device.
+    """BatchNorm of axis 1 whose statistics are those of the data on several devices of this process.
 
-    MXNetError: `num_devices` is more than 1; None means 1.
+    `num_devices`: on how many devices the network is called in each step; None: on all GPUs, on one device
+    where there are none. While training, calls on one device wait for those on the others, so all are stated
+    before a result of one of them is read, and backward likewise; a call that waits in vain for a minute
+    gives an MXNetError. In evaluation, with `use_global_stats` and on one device it is BatchNorm.
+
+    A hybridized network with this layer on several devices runs operation by operation while it trains.
 
     Examples
     --------
-    >>> layer = gluon.contrib.nn.SyncBatchNorm(num_devices=1)
-    >>> layer.initialize()
+    >>> layer = gluon.contrib.nn.SyncBatchNorm(in_channels=1, num_devices=2)
+    >>> devices = [mx.cpu(0), mx.cpu(1)]
+    >>> layer.initialize(ctx=devices)
     >>> with autograd.train_mode():
-    ...     y = layer(nd.array([[1, 10], [3, 30]]))
-    >>> y.round()
-    [[-1. -1.]
-     [ 1.  1.]]
-    <NDArray 2x2 @cpu(0)>
+    ...     results = [layer(nd.full((2, 1), value, ctx)) for value, ctx in zip((1, 3), devices)]
+    >>> [y.round().reshape(-1).asnumpy().tolist() for y in results]
+    [[-1.0, -1.0], [1.0, 1.0]]
     """
 
     def __init__(
@@ -150,11 +154,8 @@ class SyncBatchNorm(BatchNorm):
         running_variance_initializer="ones",
         **kwargs,
     ):
-        if num_devices not in (None, 1):
-            raise MXNetError(
-                f"SyncBatchNorm: expected num_devices 1, got {num_devices}; statistics are not exchanged "
-                "between devices"
-            )
+        if num_devices is None:
+            num_devices = max(1, num_gpus())
         super().__init__(
             1,
             momentum,
@@ -170,13 +171,14 @@ class SyncBatchNorm(BatchNorm):
             **kwargs,
         )
         del self._kwargs["axis"]  # the operators normalize axis 1
-        self._devices = {"ndev": 1, "key": self.prefix}
+        self._devices = {"ndev": num_devices, "key": self.prefix}
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
         inputs = (x, gamma, beta, running_mean, running_var)
-        if is_np_array():
-            return F.npx.batch_norm(*inputs, name="fwd", **self._kwargs)
-        return F.contrib.SyncBatchNorm(*inputs, name="fwd", **self._kwargs, **self._devices)
+        if not is_np_array():
+            return F.contrib.SyncBatchNorm(*inputs, name="fwd", **self._kwargs, **self._devices)
+        inputs = [array.as_nd_ndarray() for array in inputs]
+        return F.contrib.SyncBatchNorm(*inputs, name="fwd", **self._kwargs, **self._devices).as_np_ndarray()
 
     def __repr__(self):
         return described(
