@@ -8,6 +8,13 @@ if(HEADRACE_PRECOMPILE)
   target_precompile_headers(headrace PRIVATE ${standard_headers} ${operator_headers})
 endif()
 
+# Of the plug-in for NVIDIA's GPUs, whose files have names of their own in common and are compiled one by one.
+function(headrace_precompile_plugin target)
+  if(HEADRACE_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE ${standard_headers} <op/kernel.h> <op/kernel_table.h> <op/launch_cuda.h>)
+  endif()
+endfunction()
+
 function(headrace_precompile_module target)
   if(HEADRACE_PRECOMPILE)
     target_precompile_headers(${target} PRIVATE ${standard_headers} <nanobind/nanobind.h>)
