@@ -35,7 +35,7 @@ class Arguments {
   }
 
  protected:
-  const char* name() const { return op_.name.c_str(); }
+  const char* name() const { return op_.shown_name(); }
 
   const std::string& input_name(size_t i) const {
     const auto& names = f_.np && !op_.np_inputs.empty() ? op_.np_inputs : op_.inputs;

@@ -336,8 +336,8 @@ AttrsPtr attrs_from(const OpDef& op, PyObject* dict) {
     const char* const name = PyUnicode_AsUTF8(key);
     if (!name) throw PythonError();
     const FieldInfo* const field = op.schema->find(name);
-    check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.name, name);
-    field->set(made->mutable_data(), to_attr_value(value, *field, op.name.c_str()), *field, op.name.c_str());
+    check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.shown_name(), name);
+    field->set(made->mutable_data(), to_attr_value(value, *field, op.shown_name()), *field, op.shown_name());
   }
   return AttrsPtr(made.get());
 }

@@ -70,7 +70,7 @@ std::vector<NDArray> gradients_of_call(const Symbol& symbol, std::span<const NDA
     check(!node->op || !node->op->is_random, ErrorKind::kRuntime,
           "a hybridized block that draws random numbers ({}) does not support gradients of higher order: do not "
           "hybridize() it where it is differentiated with create_graph=True",
-          node->op ? node->op->name : "");
+          node->op ? node->op->shown_name() : "");
   Bindings bindings;
   for (size_t i = 0; i < inputs.size(); ++i) bindings.emplace(traced.variables[i].node().get(), inputs[i]);
   for (size_t k = 0; k < heads.size(); ++k) bindings.emplace(traced.heads[k].node().get(), heads[k]);

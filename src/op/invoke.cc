@@ -17,14 +17,14 @@
 
 namespace headrace {
 
-const char* KernelContext::name() const noexcept { return op_.name.c_str(); }
+const char* KernelContext::name() const noexcept { return op_.shown_name(); }
 
 size_t output_count(const OpDef& op, const Attrs& attrs) {
   if (!op.output_count) return op.outputs;
   constexpr size_t kMostOutputs = size_t{1} << 20;
   const size_t count = op.output_count(attrs);
-  check(count <= kMostOutputs, ErrorKind::kValue, "{}: {} results were asked for; at most {} are possible", op.name,
-        static_cast<int64_t>(count), kMostOutputs);
+  check(count <= kMostOutputs, ErrorKind::kValue, "{}: {} results were asked for; at most {} are possible",
+        op.shown_name(), static_cast<int64_t>(count), kMostOutputs);
   return count;
 }
 
@@ -41,10 +41,10 @@ const char* recorded_name(const OpDef& op) {
 namespace dispatch_detail {
 
 void check_output(const OpDef& op, const NDArray& given, const Shape& shape, DType dtype) {
-  check(given.shape() == shape, ErrorKind::kValue, "{}: out has shape {}, but the result has shape {}", op.name,
+  check(given.shape() == shape, ErrorKind::kValue, "{}: out has shape {}, but the result has shape {}", op.shown_name(),
         to_string(given.shape()), to_string(shape));
   check(given.dtype() == dtype, ErrorKind::kType, "{}: out holds {}, but the result is {}; give an out of that dtype",
-        op.name, dtype_name(given.dtype()), dtype_name(dtype));
+        op.shown_name(), dtype_name(given.dtype()), dtype_name(dtype));
 }
 
 void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
@@ -53,7 +53,7 @@ void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
     check(!output || !place_on_tape(output), ErrorKind::kRuntime,
           "{}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd: the array "
           "already belongs to a computational graph. Call backward first, or write outside of autograd.record()",
-          op.name);
+          op.shown_name());
 }
 
 void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
@@ -143,7 +143,8 @@ bool is_traced(std::span<const NDArray> inputs) noexcept {
 }
 
 [[noreturn]] void fail_without(const OpDef& op, size_t input) {
-  fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(input) : op.inputs[input]);
+  fail(ErrorKind::kType, "{}: input {} is missing", op.shown_name(),
+       op.variadic ? std::to_string(input) : op.inputs[input]);
 }
 
 // All arrays of a call are on one device; places of the host count as one.
@@ -158,7 +159,7 @@ bool is_traced(std::span<const NDArray> inputs) noexcept {
       return;
     fail(ErrorKind::kRuntime,
          "{}: all arrays must be on the same device, but input 0 is on {} and {} {} on {}; copy with as_in_context",
-         op.name, to_string(first), what, i, to_string(device));
+         op.shown_name(), to_string(first), what, i, to_string(device));
   };
   for (size_t i = 1; i < inputs.size(); ++i) check_one(inputs[i], "input", i);
   for (size_t i = 0; i < outputs.size(); ++i) check_one(outputs[i], "out", i);
@@ -168,7 +169,7 @@ bool is_traced(std::span<const NDArray> inputs) noexcept {
 bool check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
   const size_t least = op.inputs.size() - op.optional_inputs - (op.variadic ? 1 : 0);
   check(inputs.size() >= least && (op.variadic || inputs.size() <= op.inputs.size()), ErrorKind::kType,
-        "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
+        "{}: {} array(s) are needed, got {}", op.shown_name(), least, inputs.size());
   bool is_plain = true, has_out = false;
   for (const NDArray& input : inputs) {
     if (!input) [[unlikely]]
@@ -291,8 +292,8 @@ AttrsPtr attrs_of(const OpDef& op, std::initializer_list<NamedAttr> attrs) {
   IntrusivePtr<Attrs> made = op.make_attrs();
   for (const NamedAttr& attr : attrs) {
     const FieldInfo* field = op.schema->find(attr.name);
-    check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.name, attr.name);
-    field->set(made->mutable_data(), attr.value, *field, op.name.c_str());
+    check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.shown_name(), attr.name);
+    field->set(made->mutable_data(), attr.value, *field, op.shown_name());
   }
   return AttrsPtr(made.get());
 }

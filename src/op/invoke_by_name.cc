@@ -13,7 +13,7 @@ void check_required(const OpDef& op, std::span<const Option> options) {
   for (const FieldInfo& field : op.schema->fields) {
     bool given = std::any_of(options.begin(), options.end(),
                              [&](const Option& option) { return std::string_view(option.name) == field.name; });
-    check(given || !field.required, ErrorKind::kType, "{}: option '{}' is required: {}", op.name, field.name,
+    check(given || !field.required, ErrorKind::kType, "{}: option '{}' is required: {}", op.shown_name(), field.name,
           field.doc);
   }
 }
@@ -27,10 +27,10 @@ AttrsPtr attrs_from(const OpDef& op, std::span<const Option> options, size_t inp
   IntrusivePtr<Attrs> attrs = op.make_attrs();
   for (const Option& option : options) {
     const FieldInfo* field = op.schema->find(option.name);
-    check(field != nullptr, ErrorKind::kType, "{}: there is no option named '{}'", op.name, option.name);
-    field->set(attrs->mutable_data(), option.value, *field, op.name.c_str());
+    check(field != nullptr, ErrorKind::kType, "{}: there is no option named '{}'", op.shown_name(), option.name);
+    field->set(attrs->mutable_data(), option.value, *field, op.shown_name());
   }
-  if (count) count->set(attrs->mutable_data(), static_cast<int64_t>(input_count), *count, op.name.c_str());
+  if (count) count->set(attrs->mutable_data(), static_cast<int64_t>(input_count), *count, op.shown_name());
   return AttrsPtr(attrs.get());
 }
 

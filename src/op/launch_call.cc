@@ -177,7 +177,7 @@ void launch_call(const OpDef& op, const Attrs& attrs, Views inputs, Views output
   if (op.pointwise && table->pointwise())
     return (*table->pointwise())(op, attrs, static_cast<ComputeType>(ticket), inputs, outputs);
   fail(ErrorKind::kRuntime, "{}: there is no kernel for {}; copy its arrays to the host with as_in_context(cpu())",
-       op.name, to_string(device));
+       op.shown_name(), to_string(device));
 }
 
 }  // namespace headrace

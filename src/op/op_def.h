@@ -153,14 +153,16 @@ struct OpDef {
   uint32_t mutates = kNothing;  // bit i: the kernel changes input i in place; in a graph it is an auxiliary state
   bool strided_inputs = false;  // the kernel reads inputs of any strides; otherwise they are packed before it runs
   bool is_random = false;       // draws random numbers: never merged or reordered by graph passes
-  // Whether a call waits for calls on other devices, which the program states after it: a graph with one is not
-  // compiled.
+  // Whether a call in the mode of this thread waits for calls on other devices, which the program states after it: a
+  // graph with one is not compiled.
   AttrFunction<bool(const Attrs&)> meets_devices = {};
   std::vector<Sample> samples = {};
   const char* unsampled = nullptr;  // why there are no samples; said where there are none, and only there
   OpenEnds open = {};               // most have none
 
   bool mutates_input(size_t i) const noexcept { return i < 32 && ((mutates >> i) & 1u); }
+  // What errors call it: the registered name, or, where that is not for users, the name of its function in Python.
+  const char* shown_name() const noexcept;
 };
 
 template <class A>

@@ -24,9 +24,9 @@ const Shape& iteration_space(const OpDef& op, std::span<const NDArray> inputs, S
   for (const NDArray& input : inputs.subspan(1)) {
     if (input.shape() == *space) continue;
     check(!op.pointwise->equal_shapes, ErrorKind::kRuntime,
-          "{}: arrays of one shape are needed, got {} and {}; a broadcasting operator takes different shapes", op.name,
-          to_string(*space), to_string(input.shape()));
-    made = broadcast_shapes(*space, input.shape(), op.name.c_str());
+          "{}: arrays of one shape are needed, got {} and {}; a broadcasting operator takes different shapes",
+          op.shown_name(), to_string(*space), to_string(input.shape()));
+    made = broadcast_shapes(*space, input.shape(), op.shown_name());
     space = &made;
   }
   return *space;
@@ -62,7 +62,7 @@ bool is_plain_copy(const Pointwise& body, std::span<View* const> inputs, std::sp
 PointwiseTypes types_of(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
   DTypes dtypes;
   for (const NDArray& input : inputs) dtypes.push_back(input.dtype());
-  return op.pointwise->types(op.name.c_str(), {dtypes.data(), dtypes.size()}, attrs);
+  return op.pointwise->types(op.shown_name(), {dtypes.data(), dtypes.size()}, attrs);
 }
 
 double cost_of(const OpDef& op, ComputeType type, int64_t elements) {

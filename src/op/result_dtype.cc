@@ -15,7 +15,7 @@ std::optional<DType> asked_dtype(const Attrs& attrs) {
 
 DType result_dtype(const OpDef& op, const Attrs& attrs, std::span<const DType> inputs, size_t k) {
   if (op.result_dtype) return op.result_dtype(inputs, attrs, k);
-  if (op.pointwise) return op.pointwise->types(op.name.c_str(), inputs, attrs).result;
+  if (op.pointwise) return op.pointwise->types(op.shown_name(), inputs, attrs).result;
   if (const std::optional<DType> asked = asked_dtype(attrs)) return *asked;
   return inputs.empty() ? DType::kFloat32 : inputs[0];
 }

@@ -6,7 +6,7 @@
 
 namespace headrace {
 
-const char* Infer::name() const noexcept { return op_.name.c_str(); }
+const char* Infer::name() const noexcept { return op_.shown_name(); }
 
 void Infer::output(const Shape& shape, DType dtype) { output(shape, dtype, contiguous_strides(shape)); }
 

@@ -16,7 +16,7 @@ class SparseContext {
       : op_(op), inputs_(inputs), outputs_(outputs), ticket_(ticket) {}
 
   const OpDef& op() const noexcept { return op_; }
-  const char* name() const noexcept { return op_.name.c_str(); }
+  const char* name() const noexcept { return op_.shown_name(); }
   uint64_t ticket() const noexcept { return ticket_; }
   // Shape and dtype; of a dense array also its memory, as data<T>().
   size_t input_count() const noexcept { return inputs_.size(); }

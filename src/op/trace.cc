@@ -61,9 +61,10 @@ NDArray abstract_variable(const Shape& shape, DType dtype) {
 
 void trace_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
   const bool only_writes = op.mutates != kNothing && outputs.empty();
-  check(
-      !only_writes && std::ranges::all_of(outputs, [](const NDArray& output) { return !output; }), ErrorKind::kRuntime,
-      "{}: in-place writes (out=, +=, x[:]=) cannot be traced into a graph; write the result to a new array", op.name);
+  check(!only_writes && std::ranges::all_of(outputs, [](const NDArray& output) { return !output; }),
+        ErrorKind::kRuntime,
+        "{}: in-place writes (out=, +=, x[:]=) cannot be traced into a graph; write the result to a new array",
+        op.shown_name());
   if (op.compose && !op.gradient && !thread_state().keeps_compositions) {
     std::vector<NDArray> results = op.compose(inputs, *attrs);
     std::move(results.begin(), results.begin() + static_cast<ptrdiff_t>(outputs.size()), outputs.begin());

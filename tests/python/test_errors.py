@@ -356,3 +356,23 @@ def test_errors_of_the_naive_engine_come_from_their_line(engine):
     )
     assert ("later" in done.stdout) == (engine == "ThreadedEngine")
     assert "index 7 is out of bounds" in done.stdout and not done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: N23 + N45, "add"),
+        (lambda: np.exp(N23, out=N45), "exp"),
+        (lambda: np.sum(N23, axis=5), "sum"),
+        (lambda: N23.reshape(7), "reshape"),
+        (lambda: np.dot(N23, N45), "dot"),
+        (lambda: np.mean(N23, axis="x"), "mean"),
+        (lambda: np.linalg.cholesky(-N23[:, :2]).asnumpy(), "cholesky"),
+        (lambda: nd.contrib.box_nms(A23[0]), "box_nms"),
+        (lambda: nd.softmax(A23, axis=5), "softmax"),
+    ],
+)
+def test_errors_call_operators_as_programs_do(call, name):
+    """And not by the names of MXNet's files: _npi_add, _np_sum, _contrib_box_nms."""
+    with pytest.raises(MXNetError, match=rf"^{name}: "):
+        call()
