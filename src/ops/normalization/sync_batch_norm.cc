@@ -89,9 +89,9 @@ struct Exchange {
 
   void bring() {
     const double* const given = data_of(input);
-    is_brought = true;
     seat.meeting->bring(seat.number,
                         {count, {given, given + channels()}, {given + channels(), given + 2 * channels()}});
+    is_brought = true;
   }
 
   void take() const {

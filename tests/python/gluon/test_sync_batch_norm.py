@@ -259,3 +259,28 @@ def test_the_naive_engine_says_that_nobody_can_wait():
     )
     assert done.returncode == 1
     assert "SyncBatchNorm bn: 1 of 2 devices have called the layer" in done.stderr
+
+
+def test_a_module_on_two_devices_trains_as_on_one():
+    random = numpy.random.RandomState(0)
+    x = random.randn(32, 5).astype("float32")
+    y = (x[:, 0] > 0).astype("float32")
+
+    def trained(devices):
+        hidden = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=8, name="first")
+        hidden = mx.sym.contrib.SyncBatchNorm(
+            hidden, ndev=len(devices), key="norm", fix_gamma=False, name="norm"
+        )
+        last = mx.sym.FullyConnected(mx.sym.Activation(hidden, act_type="relu"), num_hidden=3, name="last")
+        module = mx.mod.Module(mx.sym.SoftmaxOutput(last, name="softmax"), context=devices)
+        mx.random.seed(1)
+        module.fit(
+            mx.io.NDArrayIter(x, y, batch_size=16),
+            num_epoch=2,
+            optimizer_params={"learning_rate": 0.1},
+            initializer=mx.init.Xavier(),
+        )
+        arguments, states = module.get_params()
+        return {name: array.asnumpy() for name, array in {**arguments, **states}.items()}
+
+    assert_same(trained(DEVICES[:2]), trained(DEVICES[:1]), 1e-5)
