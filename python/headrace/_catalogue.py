@@ -54,6 +54,25 @@ def populate(namespace, prefix):
     return added
 
 
+class _NoMethod:
+    """A method of a base class that the class does not have."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __get__(self, instance, owner=None):
+        homes = [home for home in ("np", "npx") if self._name in functions(home)]
+        remedy = f"{homes[0]}.{self._name}(x)" if homes else f"x.as_nd_ndarray().{self._name}()"
+        raise AttributeError(f"np arrays have no method {self._name}; write {remedy}")
+
+
+def hide_methods(cls, prefix):
+    """Takes from a class the operators of ``prefix`` that only a base class of it has as methods."""
+    for name in functions(prefix):
+        if name not in vars(cls):
+            setattr(cls, name, _NoMethod(name))
+
+
 def add_methods(cls, prefix):
     """Makes the operators of ``prefix`` methods of a class, the array being the first input."""
     for name, function in functions(prefix).items():

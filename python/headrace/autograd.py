@@ -190,16 +190,29 @@ class Function:
     def __call__(self, *inputs):
         assert not getattr(self, "_used", False), "each Function object can be called once; make a new one"
         self._used = True
+        for one in inputs:
+            if _core.is_symbol(one) or getattr(one, "_is_abstract", False):
+                raise MXNetError(
+                    f"{type(self).__name__}: an autograd.Function is code, which no graph holds; call it on "
+                    "arrays, in a Block, or in a HybridBlock that defines forward(self, x)"
+                )
         with pause(train_mode=is_training()):
             outputs = self.forward(*inputs)
         if not is_recording():
             return outputs
         single = not isinstance(outputs, (list, tuple))
         results = [outputs] if single else list(outputs)
+        for array in results:
+            if not isinstance(array, NDArray):
+                raise MXNetError(
+                    f"{type(self).__name__}.forward: arrays are needed, got {type(array).__name__}; compute "
+                    "with nd or np, or convert the result"
+                )
         # A result may be an input itself: it needs a place of its own on the tape.
         results = [array.detach() for array in results]
         np = type(results[0]).__name__ == "ndarray"
-        _core.record_custom(list(inputs), results, _Step(self, len(inputs)), np)
+        shapes = [getattr(one, "shape", None) for one in inputs]
+        _core.record_custom(list(inputs), results, _Step(self, shapes), np)
         return results[0] if single else tuple(results)
 
     def forward(self, *inputs):
@@ -214,15 +227,28 @@ class Function:
 class _Step:
     """The backward step of one Function call, as the tape calls it."""
 
-    def __init__(self, function, inputs):
-        self._function, self._inputs = function, inputs
+    def __init__(self, function, shapes):
+        self._function, self._shapes = function, shapes
 
     def __call__(self, heads, _wanted):
         gradients = self._function.backward(*heads)
         gradients = [gradients] if not isinstance(gradients, (list, tuple)) else list(gradients)
-        if len(gradients) != self._inputs:
+        if len(gradients) != len(self._shapes):
             raise MXNetError(
-                f"{type(self._function).__name__}.backward: {self._inputs} gradients are needed, one for "
-                f"each input of forward, but {len(gradients)} were returned"
+                f"{type(self._function).__name__}.backward: {len(self._shapes)} gradients are needed, one "
+                f"for each input of forward, but {len(gradients)} were returned"
             )
-        return gradients
+        return [self._of_input(*one) for one in enumerate(gradients)]
+
+    def _of_input(self, i, gradient):
+        """The gradient in the shape of input ``i``."""
+        shape = self._shapes[i]
+        if not isinstance(gradient, NDArray) or gradient.shape == shape:
+            return gradient
+        try:
+            return gradient.broadcast_to(shape)
+        except MXNetError as error:
+            raise MXNetError(
+                f"{type(self._function).__name__}.backward: gradient {i} has shape {gradient.shape}, but "
+                f"input {i} of forward has shape {shape}"
+            ) from error

@@ -36,6 +36,11 @@ PyObject* asscalar(PyObject* self, PyObject*) {
   });
 }
 
+// The array, or, of bfloat16, which NumPy has as bits alone, its values as float32.
+NDArray with_values_of_numpy(const NDArray& array) {
+  return array.dtype() == DType::kBfloat16 ? cast_to(array.detach(), DType::kFloat32) : array;
+}
+
 PyObject* item(PyObject* self, PyObject* arguments) {
   return guarded([&]() -> PyObject* {
     if (PyTuple_GET_SIZE(arguments) == 0) {
@@ -47,7 +52,7 @@ PyObject* item(PyObject* self, PyObject* arguments) {
       if (is_floating(dtype)) return PyFloat_FromDouble(array_of(self).item());
       return scalar_of(array_of(self));
     }
-    Ref host(to_numpy(array_of(self)));
+    Ref host(to_numpy(with_values_of_numpy(array_of(self))));
     Ref method(checked(PyObject_GetAttrString(host.get(), "item")));
     return PyObject_CallObject(method.get(), arguments);
   });
@@ -55,7 +60,7 @@ PyObject* item(PyObject* self, PyObject* arguments) {
 
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
-    Ref host(to_numpy(array_of(self)));
+    Ref host(to_numpy(with_values_of_numpy(array_of(self))));
     return PyObject_CallMethod(host.get(), "tolist", nullptr);
   });
 }

@@ -105,6 +105,15 @@ PyObject* binary(PyObject* a, PyObject* b) {
   return guarded([&] { return operate<kName>(a, b, nullptr); });
 }
 
+// Raises where storing the result would drop what it is: floats in integers, numbers in bools.
+void check_kept_kind(const char* name, DType target, DType result) {
+  const auto kind = [](DType dtype) { return dtype == DType::kBool ? 0 : is_floating(dtype) ? 2 : 1; };
+  check(kind(result) <= kind(target), ErrorKind::kType,
+        "{}: the result is {}, which an {} array does not take in place; write x = x + y, or convert one of them with "
+        "astype",
+        name, dtype_name(result), dtype_name(target));
+}
+
 template <Name kName>
 PyObject* inplace(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
@@ -115,6 +124,7 @@ PyObject* inplace(PyObject* a, PyObject* b) {
       PyObject* result = checked(operate<kName>(a, b, nullptr));
       Ref holder(result);
       if (result == Py_NotImplemented) return holder.release();
+      check_kept_kind(kName.text, target.dtype(), array_of(result).dtype());
       dispatch_detail::check_not_on_tape(*forms_of<kName>().np.both, {&target, 1});
       copy_into(target, array_of(result));
       return Py_NewRef(a);

@@ -69,7 +69,7 @@ void bind_autograd(nb::module_& m) {
       "is_training", [] { return thread_state().training; },
       "Whether dropout, batch normalisation and the like behave as in training, in this thread.");
   m.def(
-      "set_recording", [](bool on) { return std::exchange(thread_state().recording, on); }, nb::arg("is_recording"),
+      "set_recording", [](bool on) { return switch_recording(on); }, nb::arg("is_recording"),
       "Switches recording in this thread; returns whether it was on.");
   m.def(
       "set_training", [](bool on) { return std::exchange(thread_state().training, on); }, nb::arg("train_mode"),

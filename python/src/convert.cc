@@ -102,11 +102,6 @@ DType to_dtype(PyObject* object) {
     if (!name) throw PythonError();
     if (const auto found = first_dtype([&](DType dtype) { return dtype_name(dtype) == name; })) return *found;
   }
-  if (PyLong_CheckExact(object)) {
-    long flag = PyLong_AsLong(object);
-    check(flag >= 0 && flag < kDTypeCount, ErrorKind::kType, "dtype flag {} is unknown", flag);
-    return static_cast<DType>(flag);
-  }
   static constinit Imported make_dtype("numpy", "dtype");
   Ref dtype(PyObject_CallOneArg(make_dtype.get(), object));
   if (!dtype) {

@@ -104,7 +104,8 @@ class ArrayCall : public Arguments<ArrayCall> {
       check(!array_of(object) || is_np(object) == f_.np, ErrorKind::kType,
             "{}: argument '{}' is an {} array, but {} functions take {} arrays; convert it with {}", name(),
             input_name(i), f_.np ? "nd" : "np", f_.np ? "np and npx" : "nd", f_.np ? "np" : "nd",
-            f_.np ? "as_np_ndarray()" : "as_nd_ndarray()");
+            f_.np ? "as_np_ndarray()"
+                  : "as_nd_ndarray(), or, where a layer or loss says this, call npx.set_np() when the program begins");
       return array_of(object);
     }
     check(f_.np, ErrorKind::kType, "{}: argument '{}' must be an NDArray, got {}", name(), input_name(i),

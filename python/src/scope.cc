@@ -38,6 +38,7 @@ PyObject* scope_enter(PyObject* self, PyObject*) {
     if (scope->wanted.*in_scope == kKept) continue;
     scope->outer.*in_scope = static_cast<signed char>(std::exchange(thread_state().*in_state, scope->wanted.*in_scope));
   }
+  if (scope->wanted.recording == 1 && scope->outer.recording == 0) begin_tape();
   return Py_NewRef(self);
 }
 

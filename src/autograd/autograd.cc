@@ -56,7 +56,7 @@ class Walk {
       : keep_links_(keep_links), to_leaves_(variables.empty()), is_last_(is_last) {
     entries_.reserve(kLinear);
     for (const NDArray& head : heads) ++entry_of(head.node().get()).uses;
-    collect(entries_.size());
+    collect();
     mark_useful(variables);
   }
 
@@ -125,14 +125,14 @@ class Walk {
     for (size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].node.get(), i);
   }
 
-  // All nodes that the heads depend on, newest first: an input is always older than its user. What an earlier walk has
-  // freed is a constant, but not right below a head, which would lead nowhere.
-  void collect(size_t head_count) {
+  // All nodes that the heads depend on, newest first: an input is always older than its user. What an earlier walk had
+  // freed when it was read is on no tape; what it has freed since then would give a part of the gradient.
+  void collect() {
     for (size_t i = 0; i < entries_.size(); ++i) {
       const NodePtr node = entries_[i].node;
       for (const NDArray& input : node->inputs) {
         if (!input.node()) continue;
-        check(i >= head_count || !input.node()->is_freed, ErrorKind::kRuntime, "{}", kNotInGraph);
+        check(!input.node()->is_freed || input.node()->is_leaf, ErrorKind::kRuntime, "{}", kNotInGraph);
         ++entry_of(input.node().get()).uses;
       }
     }
@@ -318,6 +318,7 @@ void mark_variable(NDArray& array, const NDArray& gradient, GradReq request) {
 void backward(std::span<const NDArray> heads, std::span<const NDArray> head_gradients, bool retain_graph,
               bool train_mode) {
   check_recorded(heads);
+  if (!retain_graph) begin_tape();  // what this one's gradients read may be written again
   const ThreadStateScope scope(walking(false, train_mode));
   Walk walk(heads, {}, false, !retain_graph);
   check(walk.reaches_leaf(), ErrorKind::kRuntime,
@@ -338,6 +339,7 @@ std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArra
           "other than 'null'",
           i + 1);
   }
+  if (!retain_graph && !create_graph) begin_tape();
   const ThreadStateScope scope(walking(create_graph, train_mode));
   Walk walk(heads, variables, create_graph, !retain_graph && !create_graph);
   walk.seed(heads, head_gradients);

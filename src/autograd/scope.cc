@@ -7,8 +7,7 @@
 namespace headrace::autograd {
 
 ModeScope::ModeScope(bool recording, bool train_mode) noexcept
-    : was_recording_(std::exchange(thread_state().recording, recording)),
-      was_training_(std::exchange(thread_state().training, train_mode)) {}
+    : was_recording_(switch_recording(recording)), was_training_(std::exchange(thread_state().training, train_mode)) {}
 
 ModeScope::~ModeScope() {
   thread_state().recording = was_recording_;

@@ -47,7 +47,9 @@ void parse_engine(const char* name, std::string_view text, Config& config) {
 }
 
 // MXNet's engine names: all threaded ones mean the one threaded engine here.
-void parse_mxnet_engine(const char*, std::string_view text, Config& config) {
+void parse_mxnet_engine(const char* name, std::string_view text, Config& config) {
+  check(text == "NaiveEngine" || text == "ThreadedEngine" || text == "ThreadedEnginePerDevice", ErrorKind::kValue,
+        "{}: expected NaiveEngine, ThreadedEngine or ThreadedEnginePerDevice, got '{}'.", name, text);
   if (text == "NaiveEngine") config.serial_engine = config.errors_at_once = true;
 }
 

@@ -407,7 +407,10 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
 
   std::vector<NDArray> saved;
   saved.reserve(compiled->from_inputs.size() + compiled->from_outputs.size() + compiled->kept.size());
-  for (size_t i : compiled->from_inputs) saved.push_back(inputs[i].off_tape());
+  for (size_t i : compiled->from_inputs) {
+    dispatch_detail::keep_from_writes(inputs[i]);
+    saved.push_back(inputs[i].off_tape());
+  }
   for (size_t k : compiled->from_outputs) saved.push_back(outputs[k].off_tape());
   for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->kept_view(id, kept)));
   std::vector<ViewPtr> given;  // what gradients of higher order start from

@@ -111,9 +111,17 @@ NDArray traced_variable(const std::string& name, const Shape& shape, DType dtype
   return array;
 }
 
+// Raises unless the node is an operator or a variable of what is being traced.
+void check_traced(const Node& node) {
+  check(!node.is_freed && (node.label || node.op), ErrorKind::kRuntime,
+        "the traced block reads an array that has a gradient of its own or was recorded before, or calls an "
+        "autograd.Function; a graph holds parameters of its block and what operators compute of the inputs");
+}
+
 Symbol symbol_of_trace(std::vector<NDArray> outputs) {
   for (const NDArray& output : outputs)
     check(output && output.node(), ErrorKind::kRuntime, "an output of the traced block does not depend on its inputs");
+  for (const Node* node : topological_order(outputs)) check_traced(*node);
   label_nodes(outputs);
   for (NDArray& output : outputs) output = output_of(output.node().get(), output.output_index());
   return Symbol(std::move(outputs));

@@ -49,11 +49,22 @@ void check_output(const OpDef& op, const NDArray& given, const Shape& shape, DTy
 
 void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
   if (!thread_state().recording) return;
-  for (const NDArray& output : outputs)
-    check(!output || !place_on_tape(output), ErrorKind::kRuntime,
+  for (const NDArray& output : outputs) {
+    if (!output) continue;
+    const Storage* const storage = output.view()->storage();
+    const bool is_read = storage && storage->tape() != 0 && storage->tape() == thread_state().tape;
+    check(!place_on_tape(output) && !is_read, ErrorKind::kRuntime,
           "{}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd: the array "
-          "already belongs to a computational graph. Call backward first, or write outside of autograd.record()",
+          "already belongs to a computational graph. Write x = x + y in the place of x += y, call backward first, or "
+          "write outside of autograd.record()",
           op.shown_name());
+  }
+}
+
+void keep_from_writes(const NDArray& input) noexcept {
+  if (place_on_tape(input)) return;
+  const View& view = *input.view();
+  if (view.storage() && view.covers_storage()) view.storage()->set_tape(thread_state().tape);
 }
 
 void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
@@ -75,7 +86,10 @@ void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inp
     bool saved = i < 32 ? (saves_inputs >> i) & 1u : saves_inputs != kNothing;
     NDArray kept = saved || !inputs[i] ? inputs[i] : abstract_of(inputs[i]);
     kept.set_node({}, 0);
-    if (place_on_tape(inputs[i])) kept.set_node(inputs[i].node(), inputs[i].output_index());
+    if (place_on_tape(inputs[i]))
+      kept.set_node(inputs[i].node(), inputs[i].output_index());
+    else if (saved && inputs[i])
+      keep_from_writes(inputs[i]);
     node->inputs.push_back(std::move(kept));
   }
   node->outputs.reserve(outputs.size());

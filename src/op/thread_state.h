@@ -9,6 +9,8 @@ namespace headrace {
 
 struct ThreadState {
   bool recording = false;
+  uint32_t tape =
+      0;  // which tape that is: none has the number of another; backward without retain_graph begins a new one
   bool training = false;
   bool tracing = false;                   // operations are linked, not run (op/trace.h)
   bool keeps_compositions = false;        // while tracing: every call is one node, as in a symbol
@@ -26,6 +28,11 @@ namespace detail {
 }
 
 inline ThreadState& thread_state() noexcept { return detail::thread_state; }
+
+// What is recorded from now on is on another tape than what was.
+void begin_tape() noexcept;
+// Switches recording on or off, and begins a tape where it was off; gives what it was.
+bool switch_recording(bool on) noexcept;
 
 // While it lives the state of its thread is another one; then it is again what it was, whatever has been set meanwhile.
 class ThreadStateScope {

@@ -62,3 +62,13 @@ def test_copies_lie_row_after_row(module):
     copy.reshape((-1,))[:2] = 0
     assert copy.asnumpy().tolist() == [[0, 0], [2, 5], [3, 6]]
     assert whole.asnumpy().tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+def test_bfloat16_arrays_show_their_values():
+    values = [1.5, -2, 0.25]
+    assert repr(np.array(values, dtype="bfloat16")) == "array([ 1.5 , -2.  ,  0.25], dtype=bfloat16)"
+    assert str(np.array(values, dtype="bfloat16")) == "[ 1.5  -2.    0.25]"
+    assert repr(nd.array(values, dtype="bfloat16")) == "\n[ 1.5  -2.    0.25]\n<NDArray 3 @cpu(0)>"
+    long = repr(np.zeros((60,), dtype="bfloat16"))
+    assert "16" not in long.replace("dtype=bfloat16", "") and long.endswith("dtype=bfloat16)")
+    assert np.array(values, dtype="bfloat16").tolist() == values

@@ -199,6 +199,54 @@ def test_a_graph_that_shares_a_freed_part_is_used_no_more():
         second.backward()
 
 
+def test_a_freed_part_gives_no_part_of_a_gradient():
+    """Though another variable is left that the head depends on."""
+    x, other = variable([2]), variable([5])
+    with autograd.record():
+        shared = x * 3
+        first, second = shared * 1, shared * shared * other
+    first.backward()
+    with pytest.raises(MXNetError, match="retain_graph"):
+        second.backward()
+    assert other.grad.asnumpy().tolist() == [0]
+
+
+def test_what_a_gradient_reads_is_not_written_while_recording():
+    weight, x = variable([1, 1]), nd.array([1.0, 1.0])
+    with autograd.record():
+        y = weight * x
+        for write in (lambda: x.__iadd__(1), lambda: x.__setitem__(slice(None), 7), lambda: nd.exp(y, out=x)):
+            with pytest.raises(MXNetError, match="Inplace operations"):
+                write()
+        y.backward()
+        x += 1  # nothing reads it any more
+        z = weight + x
+        x += 1  # whose gradient does not read it
+    assert weight.grad.asnumpy().tolist() == [1, 1]
+    z.backward()
+    buffer = nd.zeros((3, 2))
+    with autograd.record():
+        rows = []
+        for i in range(3):
+            buffer[i] = i
+            rows.append((weight * buffer[i]).sum())
+        loss = sum(rows[1:], rows[0])
+    loss.backward()
+    assert weight.grad.asnumpy().tolist() == [3, 3]
+    net = mx.gluon.nn.Dense(1, in_units=2, use_bias=False)
+    net.initialize()
+    net.hybridize()
+    with autograd.record():
+        first = net(x)
+        with pytest.raises(MXNetError, match="Inplace operations"):
+            x[:] = 5
+    first.backward()
+    with autograd.record():
+        x[:] = 5
+        net(x).backward()
+    assert net.weight.grad().asnumpy().tolist() == [[5, 5]]
+
+
 @pytest.mark.parametrize("kind", ["GRU", "LSTM"])
 def test_states_of_recurrent_layers_are_constants_in_the_next_graph(kind):
     layer = getattr(mx.gluon.rnn, kind)(3, num_layers=2)

@@ -338,6 +338,15 @@ def test_a_write_of_a_part_keeps_the_error(module):
             pass
 
 
+def test_an_engine_that_mxnet_does_not_have_is_an_error():
+    environment = dict(os.environ, MXNET_ENGINE_TYPE="Naive")
+    done = subprocess.run(
+        [sys.executable, "-c", "import headrace"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "MXNET_ENGINE_TYPE: expected NaiveEngine, ThreadedEngine or" in done.stderr
+
+
 @pytest.mark.parametrize("engine", ["NaiveEngine", "ThreadedEngine"])
 def test_errors_of_the_naive_engine_come_from_their_line(engine):
     program = (
@@ -375,4 +384,91 @@ def test_errors_of_the_naive_engine_come_from_their_line(engine):
 def test_errors_call_operators_as_programs_do(call, name):
     """And not by the names of MXNet's files: _npi_add, _np_sum, _contrib_box_nms."""
     with pytest.raises(MXNetError, match=rf"^{name}: "):
+        call()
+
+
+def test_in_place_arithmetic_keeps_what_a_number_is():
+    integers, flags = np.arange(3, dtype="int32"), np.ones((3,), dtype="bool")
+    for write in (
+        lambda: integers.__iadd__(np.ones((3,)) * 0.5),
+        lambda: integers.__imul__(np.ones((3,))),
+        lambda: flags.__iadd__(np.ones((3,))),
+        lambda: flags.__iadd__(integers),
+    ):
+        with pytest.raises(TypeError, match="does not take in place; write x = x"):
+            write()
+    assert integers.tolist() == [0, 1, 2]
+    integers += np.ones((3,), dtype="int64")
+    half = np.ones((3,), dtype="float16")
+    half += np.ones((3,))
+    assert (integers.tolist(), integers.dtype) == ([1, 2, 3], numpy.int32)
+    assert (half.tolist(), half.dtype) == ([2, 2, 2], numpy.float16)
+
+
+@pytest.mark.parametrize(
+    "call", [lambda: np.zeros(2, 3), lambda: np.ones(2, 3), lambda: N23.astype(3), lambda: np.array([1], 3)]
+)
+def test_numbers_are_no_dtypes(call):
+    with pytest.raises(TypeError, match="'3' is not a dtype"):
+        call()
+
+
+def test_nd_methods_of_np_arrays_say_what_to_write():
+    assert not hasattr(N23, "exp")
+    with pytest.raises(AttributeError, match=r"np arrays have no method exp; write np.exp\(x\)"):
+        N23.exp()
+    with pytest.raises(AttributeError, match=r"write npx.topk\(x\)"):
+        N23.topk()
+    assert hasattr(N23, "sum") and hasattr(A23, "exp")
+
+
+def test_a_forgotten_set_np_is_named():
+    with pytest.raises(TypeError, match=r"npx.set_np\(\)"):
+        gluon.loss.L2Loss()(N23, N23)
+
+
+class _Doubled(autograd.Function):
+    def __init__(self, gradient, result=None):
+        super().__init__()
+        self._gradient, self._result = gradient, result
+
+    def forward(self, x):
+        return x * 2 if self._result is None else self._result
+
+    def backward(self, _):
+        return self._gradient
+
+
+def test_errors_of_functions_name_them():
+    x = nd.ones((2, 3))
+    x.attach_grad()
+    with autograd.record():
+        with pytest.raises(MXNetError, match="_Doubled.forward: arrays are needed, got ndarray"):
+            _Doubled(None, numpy.ones(2))(x)
+        narrow, wide = _Doubled(nd.ones((3,)))(x), _Doubled(nd.ones((4,)))(x)
+    narrow.backward()
+    assert x.grad.asnumpy().tolist() == [[1, 1, 1]] * 2
+    with pytest.raises(
+        MXNetError, match=r"_Doubled.backward: gradient 0 has shape \(4,\), but input 0 of forward has"
+    ):
+        wide.backward()
+    with pytest.raises(MXNetError, match="an autograd.Function is code, which no graph holds"):
+        _Doubled(None)(sym.var("x"))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda: gluon.nn.Dense(3, 2),
+            "activation is a name such as .relu., got 2; .* in_units=",
+        ),
+        (lambda: gluon.nn.Activation(nd.relu), "activation is a name"),
+        (lambda: gluon.utils.clip_global_norm(NET.collect_params(), 1), "of parameters their gradients"),
+        (lambda: gluon.utils.clip_global_norm(list(NET.collect_params().values()), 1), "their gradients"),
+        (lambda: gluon.Trainer(NET.collect_params(), optimizer.Adam), "by its name"),
+    ],
+)
+def test_what_newcomers_give(call, words):
+    with pytest.raises(TypeError, match=words):
         call()

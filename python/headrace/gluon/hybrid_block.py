@@ -12,7 +12,7 @@ from ..base import MXNetError
 from .block import Block
 from .cached_block import CachedBlock
 from .graph import is_array, symbols
-from .tracing import TracingError
+from .tracing import TracingError, forward_of_part
 
 __all__ = ["HybridBlock"]
 
@@ -205,7 +205,10 @@ class HybridBlock(CachedBlock):
         """Calls hybrid_forward with arrays or symbols, or runs the compiled graph."""
         if isinstance(x, arrays.NDArray):
             if self._active and not x._is_abstract:
-                return self._run_graph(x, *args)
+                try:
+                    return self._run_graph(x, *args)
+                except TracingError as refusal:
+                    return self._run_as_written(refusal, x, *args)
             params = {}
             for name, param in self._reg_params.items():
                 single = param._single
@@ -221,6 +224,14 @@ class HybridBlock(CachedBlock):
         return self._forward_symbols(x, *args)
 
     _graph_forward = forward  # the one that does nothing but run the graph, once there is one
+
+    def _run_as_written(self, refusal, *args):
+        """For a block that a part of keeps from being compiled; its other parts still are."""
+        self._active = False
+        warnings.warn(
+            f"{refusal}. {self.name} runs as it is written, its other parts compiled.", stacklevel=4
+        )
+        return self.forward(*args)
 
     def _forward_symbols(self, *args):
         params = {name: param.var() for name, param in self._reg_params.items()}
@@ -245,7 +256,10 @@ class HybridBlock(CachedBlock):
         _refuse_mixture(args)
         if is_array(values[0]):
             if self._active:
-                return self._run_graph(*args)
+                try:
+                    return self._run_graph(*args)
+                except TracingError as refusal:
+                    return self._run_as_written(refusal, *args)
             ctx = values[0].ctx
             params = {name: self._own(param, ctx, args) for name, param in self._reg_params.items()}
             return self.hybrid_forward(nd, *args, **params)
@@ -333,7 +347,9 @@ def _compiled(forward):
 
     @functools.wraps(forward)
     def call(self, *args):
-        if not self._compiles or not is_array(args[0] if args else None) or args[0]._is_abstract:
+        if not is_array(args[0] if args else None):
+            return forward_of_part(forward, self, args)
+        if not self._compiles or args[0]._is_abstract:
             return forward(self, *args)
         try:
             return self._run_graph(*args)

@@ -4,6 +4,7 @@ arrays instead, that runs once on arrays without values.
 
 import contextlib
 import json
+import threading
 
 from .. import _core, autograd
 from .._semantics import is_np_array, is_np_shape
@@ -11,7 +12,7 @@ from .._structure import flatten, regroup
 from ..base import MXNetError
 from .graph import Graph, as_one_symbol, is_array, symbols
 
-__all__ = ["TracingError", "trace"]
+__all__ = ["TracingError", "forward_of_part", "trace"]
 
 
 class TracingError(MXNetError):
@@ -34,9 +35,43 @@ def trace(block, flat, in_format):
 def _trace_hybrid_forward(block, flat, in_format, names):
     """(symbol, format of the output) of `block.hybrid_forward`."""
     variables = [None if name is None else _variable(name, one) for name, one in zip(names, flat)]
-    with autograd.pause(autograd.is_training()):
+    with autograd.pause(autograd.is_training()), _composing():
         out = block._forward_symbols(*regroup(iter(variables), in_format))
     return as_one_symbol(out)
+
+
+class _State(threading.local):
+    composes = False  # whether blocks are called with symbols to make a graph of one that contains them
+
+
+_state = _State()
+
+
+@contextlib.contextmanager
+def _composing():
+    before, _state.composes = _state.composes, True
+    try:
+        yield
+    finally:
+        _state.composes = before
+
+
+def forward_of_part(forward, block, args):
+    """What `forward`, which the block's class defines for arrays, gives for symbols of a block around it.
+
+    TracingError: it cannot do without arrays; the block that contains it cannot be compiled then.
+    """
+    if not _state.composes:
+        return forward(block, *args)
+    try:
+        return forward(block, *args)
+    except TracingError:
+        raise
+    except Exception as error:
+        raise TracingError(
+            f"{block.name}: forward, which the class defines for arrays, cannot be made a part of a graph: "
+            f"{error}"
+        ) from error
 
 
 def _variable(name, array):

@@ -17,6 +17,20 @@ from .trainer_store import TrainerStore
 __all__ = ["Trainer"]
 
 
+def _check_parameters(params):
+    if not isinstance(params, (list, tuple)):
+        raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
+    for param in params:
+        if not isinstance(param, Parameter):
+            raise ValueError(
+                f"First argument must be a list or dict of Parameters, got list of {type(param)}."
+            )
+    if not params:
+        raise ArrayValueError(
+            "Trainer: there are no parameters to update; give those of a network, net.collect_params()"
+        )
+
+
 class Trainer(TrainerStore):
     """Updates `params` after backward.
 
@@ -68,17 +82,7 @@ class Trainer(TrainerStore):
         if isinstance(params, (dict, ParameterDict)):
             layers = list(params.values())
             params = [params[name] for name in sorted(params.keys())]
-        if not isinstance(params, (list, tuple)):
-            raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
-        for param in params:
-            if not isinstance(param, Parameter):
-                raise ValueError(
-                    f"First argument must be a list or dict of Parameters, got list of {type(param)}."
-                )
-        if not params:
-            raise ArrayValueError(
-                "Trainer: there are no parameters to update; give those of a network, net.collect_params()"
-            )
+        _check_parameters(params)
         self._params = list(params)
         for param in params:
             param._set_trainer(self)
@@ -86,8 +90,11 @@ class Trainer(TrainerStore):
         self._contains_sparse_grad = any(param.grad_stype != "default" for param in params)
         self._param2idx = {param.name: index for index, param in enumerate(self._params)}
         # Backward completes the gradients of the last layers first.
-        index_of = {id(param): index for index, param in enumerate(self._params)}
-        self._backward_order = [index_of[id(param)] for param in reversed(layers)]
+        index_of = {}
+        for index, param in enumerate(self._params):
+            index_of.setdefault(id(param), index)
+        self._backward_order = list(dict.fromkeys(index_of[id(param)] for param in reversed(layers)))
+        self._own_indices = set(index_of.values())  # a parameter that is given twice is updated once
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
         self._contexts = self._check_contexts()
@@ -424,7 +431,11 @@ class Trainer(TrainerStore):
                 self._take_states(states)
         elif self._update_on_kvstore:
             self._write_to_store()
-        trained = [(index, param) for index, param in enumerate(self._params) if param.grad_req != "null"]
+        trained = [
+            (index, param)
+            for index, param in enumerate(self._params)
+            if param.grad_req != "null" and index in self._own_indices
+        ]
         self._lists = [
             (
                 [index for index, _ in trained],

@@ -7,7 +7,7 @@ import warnings
 from .. import _arrays as array_tools
 from .. import ndarray as nd
 from .._file import replaced_file
-from ..base import ArrayIndexError, ArrayValueError
+from ..base import ArrayIndexError, ArrayTypeError, ArrayValueError
 from ..context import cpu
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]
@@ -134,6 +134,11 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     <NDArray 2 @cpu(0)>
     """
     assert len(arrays) > 0, "clip_global_norm: expected at least one array, got none"
+    if not all(isinstance(one, array_tools.NDArray) for one in arrays):
+        raise ArrayTypeError(
+            "clip_global_norm: a list of arrays is needed; of parameters their gradients, "
+            "[p.grad() for p in net.collect_params().values()]"
+        )
     ctx = arrays[0].ctx
     plain = [x.as_nd_ndarray() if isinstance(x, array_tools.NpArray) else x for x in arrays]
     total = None

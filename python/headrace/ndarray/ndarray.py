@@ -126,7 +126,7 @@ class NDArray(_core.Array):
         return self if self.ndim < 2 else self.transpose()
 
     def __repr__(self):
-        values = str(self.asnumpy())
+        values = str(self.__array__())
         return f"\n{values}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self.context}>"
 
     __str__ = __repr__

@@ -6,6 +6,7 @@ Functions come from the operator catalogue; ``help(np.dot)`` shows what one does
 import numpy as _numpy
 
 from .._catalogue import add_methods as _add_methods
+from .._catalogue import hide_methods as _hide_methods
 from .._catalogue import populate as _populate
 from .multiarray import array, empty, from_dlpack, ndarray
 from .numbers import give_scalars as _give_scalars
@@ -22,6 +23,7 @@ from . import differences, financial, functions, host, parts, products, statisti
 
 _add_methods(ndarray, "ndarray")
 ndarray.nonzero = values.nonzero
+_hide_methods(ndarray, "NDArray")
 _names = _populate(globals(), "np")
 _give_scalars(globals(), _names)
 globals().update({older: globals()[name] for older, name in _older.NAMES.items()})

@@ -85,8 +85,10 @@ class ndarray(NDArray):
     # --- printing, as NumPy prints ---
 
     def __repr__(self):
-        text = repr(self.asnumpy())
+        text = repr(self.__array__())
         dtype = self._dtype_name
+        if dtype == "bfloat16":  # of which NumPy shows float32
+            text = text.replace("dtype=float32", "dtype=bfloat16")
         if dtype == "float32":
             text = text.replace(", dtype=float32)", ")")
             lines = text.splitlines()
@@ -99,7 +101,7 @@ class ndarray(NDArray):
         return text
 
     def __str__(self):
-        text = str(self.asnumpy())
+        text = str(self.__array__())
         return f"{text} @{self.context}" if self._device[0] == 2 and self.ndim > 0 else text
 
     def __format__(self, spec):

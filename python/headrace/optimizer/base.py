@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 
 from .. import _core
+from ..base import ArrayTypeError
 
 __all__ = ["Optimizer", "create", "register"]
 
@@ -154,6 +155,10 @@ class Optimizer:
         """The optimizer registered under `name`, in any case. ValueError: unknown name; TypeError: unknown
         argument.
         """
+        if not isinstance(name, str):
+            raise ArrayTypeError(
+                f"an optimizer is given by its name ('adam') or as an object (Adam()), got {name!r}"
+            )
         klass = Optimizer.opt_registry.get(name.lower())
         if klass is None:
             raise ValueError(

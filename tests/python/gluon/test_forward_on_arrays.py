@@ -1,5 +1,6 @@
 """Hybridized blocks that define `forward` on arrays: they run as written, or are compiled with `trace`."""
 
+import json
 import pickle
 
 import numpy
@@ -236,3 +237,106 @@ def test_in_place_writes_cannot_be_traced(key):
     net.hybridize(trace=True)
     with pytest.warns(UserWarning, match="in-place writes"):
         assert (net(nd.ones((3, 2))).asnumpy() == 1).any()
+
+
+class Sign(autograd.Function):
+    def forward(self, x):
+        return nd.sign(x)
+
+    def backward(self, dy):
+        return dy * 5
+
+
+OTHER = nd.ones((3,))
+OTHER.attach_grad()
+with autograd.record():
+    RECORDED = OTHER * 2
+PARAMETER = mx.gluon.Parameter("free", shape=(3,))
+PARAMETER.initialize(init="ones")
+
+
+def with_own_gradient(x):
+    own = nd.ones((3,))
+    own.attach_grad()
+    return x * own
+
+
+FOREIGN = {
+    "function": lambda x: Sign()(x),
+    "array with a gradient": lambda x: x * OTHER,
+    "recorded array": lambda x: x * RECORDED,
+    "recorded array alone": lambda x: RECORDED * 1,
+    "own array with a gradient": with_own_gradient,
+    "parameter of another block": lambda x: x * PARAMETER.data(),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("recording", [False, True])
+def test_what_is_on_the_tape_already_cannot_be_traced(kind, recording):
+    """The block runs as it is written, with the gradients that it has then."""
+    net = Plain(FOREIGN[kind])
+    x = nd.array([1.0, -2.0, 3.0])
+    x.attach_grad()
+
+    def results():
+        with autograd.record() if recording else autograd.pause():
+            y = net(x)
+        if recording:
+            y.backward(retain_graph=True)
+        return y.asnumpy().tolist(), x.grad.asnumpy().tolist()
+
+    expected = results()
+    net.hybridize(trace=True)
+    with pytest.warns(UserWarning, match="runs as it is written"):
+        assert results() == expected
+
+
+class Plain(nn.HybridBlock):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+PARTS = {
+    "function": lambda x: Sign()(x),
+    "shape": lambda x: x.reshape((x.shape[0], -1)) * x.shape[1],
+    "value": lambda x: x * 2 if float(x.sum().asnumpy()) > 0 else x,
+    "array": lambda x: x * nd.array([1, 2, 3]),
+}
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_part_that_needs_arrays_keeps_the_block_around_it_from_being_compiled(kind):
+    net = nn.HybridSequential()
+    net.add(nn.Dense(3, in_units=3), Plain(PARTS[kind]), nn.Dense(2, in_units=3))
+    net.initialize()
+    x = nd.array([[1, 2, 3], [4, 5, 6]])
+    x.attach_grad()
+
+    def results():
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        return y.asnumpy(), x.grad.asnumpy()
+
+    expected = results()
+    net.hybridize()
+    with pytest.warns(UserWarning, match="runs as it is written, its other parts compiled"):
+        first = results()
+    for found in (first, results()):
+        numpy.testing.assert_allclose(found[0], expected[0], 1e-5)
+        numpy.testing.assert_allclose(found[1], expected[1], 1e-5)
+    assert net[0]._graph is not None  # compiled by itself
+
+
+def test_a_part_that_gets_along_with_symbols_is_compiled_with_the_block():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(3, in_units=3), Plain(lambda x: x * 2))
+    net.initialize()
+    net.hybridize()
+    assert net(nd.ones((1, 3))).shape == (1, 3)
+    assert [node["op"] for node in json.loads(net._graph.outputs.tojson())["nodes"]][-1] == "_mul_scalar"

@@ -2,6 +2,7 @@
 
 from ... import initializer
 from ..._semantics import is_np_array
+from ...base import ArrayTypeError
 from ..hybrid_block import HybridBlock
 
 __all__ = ["ELU", "GELU", "PReLU", "SELU", "Activation", "LeakyReLU", "Swish"]
@@ -18,6 +19,11 @@ class Activation(HybridBlock):
     """
 
     def __init__(self, activation, prefix=None, params=None):
+        if not isinstance(activation, str):
+            raise ArrayTypeError(
+                f"{type(self).__name__}: activation is a name such as 'relu', got {activation!r}; other "
+                "activations are layers of their own, and the number of inputs of a Dense is in_units="
+            )
         self._act_type = activation
         super().__init__(prefix=prefix, params=params)
 

@@ -57,7 +57,7 @@ class Dense(HybridBlock):
                 )
             self.act = None
             if activation is not None:
-                self.act = Activation(activation, prefix=activation + "_")
+                self.act = Activation(activation, prefix=f"{activation}_")
 
     def hybrid_forward(self, F, x, weight, bias=None):
         fully_connected = F.npx.fully_connected if is_np_array() else F.FullyConnected
