@@ -173,7 +173,7 @@ PyObject* get_device(PyObject* self, void*) {
 }
 PyObject* get_grad(PyObject* self, void*) {
   const NodePtr& node = array_of(self).node();
-  PyObject* grad = node && node->is_leaf && node->is_freed ? nullptr : reinterpret_cast<PyArray*>(self)->grad;
+  PyObject* grad = node && node->is_leaf && node->is_freed() ? nullptr : reinterpret_cast<PyArray*>(self)->grad;
   return Py_NewRef(grad ? grad : Py_None);
 }
 int set_grad(PyObject* self, PyObject* value, void*) {

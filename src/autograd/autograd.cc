@@ -126,13 +126,15 @@ class Walk {
   }
 
   // All nodes that the heads depend on, newest first: an input is always older than its user. What an earlier walk had
-  // freed when it was read is on no tape; what it has freed since then would give a part of the gradient.
+  // freed when the heads were recorded is a constant; what it has freed since then would give a part of the gradient.
   void collect() {
+    uint64_t newest = 0;
+    for (const Entry& head : entries_) newest = std::max(newest, head.node->sequence);
     for (size_t i = 0; i < entries_.size(); ++i) {
       const NodePtr node = entries_[i].node;
       for (const NDArray& input : node->inputs) {
         if (!input.node()) continue;
-        check(!input.node()->is_freed || input.node()->is_leaf, ErrorKind::kRuntime, "{}", kNotInGraph);
+        check(input.node()->freed_at < newest || input.node()->is_leaf, ErrorKind::kRuntime, "{}", kNotInGraph);
         ++entry_of(input.node().get()).uses;
       }
     }

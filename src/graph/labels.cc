@@ -113,7 +113,7 @@ NDArray traced_variable(const std::string& name, const Shape& shape, DType dtype
 
 // Raises unless the node is an operator or a variable of what is being traced.
 void check_traced(const Node& node) {
-  check(!node.is_freed && (node.label || node.op), ErrorKind::kRuntime,
+  check(!node.is_freed() && (node.label || node.op), ErrorKind::kRuntime,
         "the traced block reads an array that has a gradient of its own or was recorded before, or calls an "
         "autograd.Function; a graph holds parameters of its block and what operators compute of the inputs");
 }

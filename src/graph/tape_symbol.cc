@@ -22,7 +22,7 @@ class TapeReader {
   }
 
   void add(Node& node) {
-    check(!node.is_freed, ErrorKind::kRuntime,
+    check(!node.is_freed(), ErrorKind::kRuntime,
           "get_symbol: backward has used up what was recorded; give it retain_graph=True");
     if (node.is_leaf) {
       places_.emplace(&node, std::vector{output_of(variable_node("var", leaf_count_++).get(), 0)});

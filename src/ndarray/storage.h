@@ -98,10 +98,6 @@ class Storage final : public RefCounted<Storage> {
   // any time. Any thread.
   void expose();
 
-  // A tape whose gradients read all of it, by its number. Any thread.
-  uint32_t tape() const noexcept { return tape_.load(std::memory_order_relaxed); }
-  void set_tape(uint32_t tape) noexcept { tape_.store(tape, std::memory_order_relaxed); }
-
   // Null for borrowed memory.
   Allocator* allocator() const noexcept { return is_borrowed() ? nullptr : allocator_; }
 
@@ -128,7 +124,6 @@ class Storage final : public RefCounted<Storage> {
   const bool is_borrowed_ = false;
   const StorageKind kind_ = StorageKind::kDense;
   std::atomic<uint8_t> marks_{0};
-  std::atomic<uint32_t> tape_{0};
   Var var_;
   size_t bytes_;
   std::atomic<void*> data_{nullptr};

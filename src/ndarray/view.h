@@ -40,6 +40,10 @@ class View final {
   // Every byte of the storage belongs to an element: writing all elements leaves nothing of what was there before.
   bool covers_storage() const noexcept { return static_cast<size_t>(size_) * item_size(dtype_) == storage_->bytes(); }
 
+  // A tape whose gradients read what the view shows, by its number. Any thread.
+  uint32_t tape() const noexcept { return tape_.load(std::memory_order_relaxed); }
+  void set_tape(uint32_t tape) const noexcept { tape_.store(tape, std::memory_order_relaxed); }
+
   uint32_t reference_count() const noexcept { return references_.load(std::memory_order_acquire); }
 
   // Address of the first element; allocates. Only while holding access to the storage's Var.
@@ -60,7 +64,7 @@ class View final {
   Strides strides_;
   int64_t offset_ = 0;
   int64_t size_;
-  mutable std::atomic<uint32_t> references_{0};
+  mutable std::atomic<uint32_t> references_{0}, tape_{0};
   DType dtype_;
   bool contiguous_;
   bool plain_;

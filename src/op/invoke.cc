@@ -51,8 +51,8 @@ void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
   if (!thread_state().recording) return;
   for (const NDArray& output : outputs) {
     if (!output) continue;
-    const Storage* const storage = output.view()->storage();
-    const bool is_read = storage && storage->tape() != 0 && storage->tape() == thread_state().tape;
+    const uint32_t tape = output.view()->tape();
+    const bool is_read = tape != 0 && tape == thread_state().tape;
     check(!place_on_tape(output) && !is_read, ErrorKind::kRuntime,
           "{}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd: the array "
           "already belongs to a computational graph. Write x = x + y in the place of x += y, call backward first, or "
@@ -62,9 +62,7 @@ void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
 }
 
 void keep_from_writes(const NDArray& input) noexcept {
-  if (place_on_tape(input)) return;
-  const View& view = *input.view();
-  if (view.storage() && view.covers_storage()) view.storage()->set_tape(thread_state().tape);
+  if (!place_on_tape(input)) input.view()->set_tape(thread_state().tape);
 }
 
 void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {

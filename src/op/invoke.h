@@ -62,8 +62,8 @@ namespace dispatch_detail {
 void check_output(const OpDef& op, const NDArray& given, const Shape& shape, DType dtype);
 // Puts the operation on the tape if the thread records and an input leads to a leaf.
 void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs);
-// Of what a gradient will read: nobody writes it, in this thread, as long as the tape is recorded. An array on the tape
-// is kept so anyway, and so is none of which only a part is read.
+// Of what a gradient will read: nobody writes this view, in this thread, as long as the tape is recorded. Others of the
+// same memory may be written: they may show another part of it. An array on the tape is kept so anyway.
 void keep_from_writes(const NDArray& input) noexcept;
 // Raises when a recorded graph would be written over.
 void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs);

@@ -36,7 +36,7 @@ void Node::free() noexcept {
   inputs.clear();
   outputs.clear();
   custom = nullptr;
-  is_freed = true;
+  freed_at = next_sequence();
 }
 
 NDArray abstract_of(const NDArray& array) { return NDArray(ViewPtr(new View(nullptr, array.dtype(), array.shape()))); }

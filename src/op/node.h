@@ -45,7 +45,7 @@ class Node {
   std::vector<ViewPtr> outputs;  // kept where the gradient needs them, abstract otherwise
   Custom custom;
   bool starts_gradient = false;  // as of an operator; of one that is custom
-  bool is_freed = false;         // backward went through it without retain_graph
+  uint64_t freed_at = 0;         // when backward went through it without retain_graph, among sequences; 0: it did not
 
   std::unique_ptr<NodeLabel> label;  // of a symbol; without operator: a variable
 
@@ -56,6 +56,7 @@ class Node {
 
   // An input that leads to a leaf.
   bool needs_gradient(size_t i) const noexcept { return static_cast<bool>(inputs[i].node()); }
+  bool is_freed() const noexcept { return freed_at != 0; }
   // Drops everything backward needs.
   void free() noexcept;
 
@@ -75,7 +76,7 @@ using NodePtr = IntrusivePtr<Node>;
 // made it.
 inline Node* place_on_tape(const NDArray& array) noexcept {
   Node* const node = array.node().get();
-  return node && !node->is_freed ? node : nullptr;
+  return node && !node->is_freed() ? node : nullptr;
 }
 
 // Shape, dtype and device of an array, without its storage.

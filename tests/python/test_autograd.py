@@ -236,14 +236,15 @@ def test_what_a_gradient_reads_is_not_written_while_recording():
     net = mx.gluon.nn.Dense(1, in_units=2, use_bias=False)
     net.initialize()
     net.hybridize()
+    row = nd.ones((1, 2))
     with autograd.record():
-        first = net(x)
+        first = net(row)
         with pytest.raises(MXNetError, match="Inplace operations"):
-            x[:] = 5
+            row[:] = 5
     first.backward()
     with autograd.record():
-        x[:] = 5
-        net(x).backward()
+        row[:] = 5
+        net(row).backward()
     assert net.weight.grad().asnumpy().tolist() == [[5, 5]]
 
 

@@ -128,7 +128,8 @@ class Graph:
                 return flat + [None] * (len(wanted) - len(in_format))
         raise ValueError(
             "The argument structure of HybridBlock does not match the cached version. Stored format = "
-            f"{wanted}, input format = {in_format}"
+            f"{wanted}, input format = {in_format} (0: an array, -1: None). Give the arguments of the first "
+            "call, or call hybridize() again in between"
         )
 
     def inputs(self, data, ctx):

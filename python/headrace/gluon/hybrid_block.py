@@ -252,7 +252,7 @@ class HybridBlock(CachedBlock):
         """`x` is a list of arrays or symbols, or None: what the first of them is decides."""
         values = _values_of(args)
         if not values:
-            self._check_inputs(args)
+            self._refuse_inputs(args)
         _refuse_mixture(args)
         if is_array(values[0]):
             if self._active:
@@ -270,12 +270,14 @@ class HybridBlock(CachedBlock):
             return
         flat, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
         if args and not any(map(_is_value, flat)):
-            got = ", ".join(map(_type_name, args))
-            raise ValueError(
-                f"{type(self).__name__} {self.name}: expected an array as first input, got {got}; there "
-                "must be one NDArray or one Symbol in the input. Convert it with mx.nd.array(x), or with "
-                "mx.np.array(x) in np mode."
-            )
+            self._refuse_inputs(args)
+
+    def _refuse_inputs(self, args):
+        raise ValueError(
+            f"{type(self).__name__} {self.name}: expected an array as first input, got "
+            f"{', '.join(map(_type_name, args))}; there must be one NDArray or one Symbol in the input. "
+            "Convert it with mx.nd.array(x), or with mx.np.array(x) in np mode."
+        )
 
     # --- shapes ---
 

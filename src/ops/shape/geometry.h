@@ -45,7 +45,7 @@ void copy_in_order(KernelContext& context, const Tensor& from, const Tensor& to)
 // An operator that follows `rule`: a view of its input. With `copies` it makes a new array instead.
 template <class A>
 OpDef view_operator(OpDef g, ViewRule<A> rule, bool copies = false) {
-  std::string name = g.name;
+  std::string name = g.shown_name();
   g.infer = [rule](Infer& i, const A& a) {
     Geometry out;
     rule(i.name(), packed_geometry(i.shape(0)), out, a);

@@ -304,7 +304,7 @@ class Plain(nn.HybridBlock):
 PARTS = {
     "function": lambda x: Sign()(x),
     "shape": lambda x: x.reshape((x.shape[0], -1)) * x.shape[1],
-    "value": lambda x: x * 2 if float(x.sum().asnumpy()) > 0 else x,
+    "value": lambda x: x * 2 if x.sum().asscalar() > 0 else x,
     "array": lambda x: x * nd.array([1, 2, 3]),
 }
 

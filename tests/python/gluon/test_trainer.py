@@ -332,7 +332,7 @@ def test_a_subclass_overrides_the_parts_of_a_step():
 @pytest.mark.parametrize("kvstore", [None, "device"])
 def test_a_parameter_that_is_given_twice_is_updated_once(kvstore):
     net = nn.Dense(1, in_units=2, use_bias=False)
-    net.initialize(mx.init.One())
+    net.initialize(init.One())
     parameters = list(net.collect_params().values())
     trainer = gluon.Trainer(parameters * 2, "sgd", {"learning_rate": 0.5}, kvstore=kvstore)
     for _ in range(2):
