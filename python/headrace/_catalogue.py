@@ -68,8 +68,9 @@ class _NoMethod:
 
 def hide_methods(cls, prefix):
     """Takes from a class the operators of ``prefix`` that only a base class of it has as methods."""
-    for name in functions(prefix):
-        if name not in vars(cls):
+    for name, function in functions(prefix).items():
+        holder = next((base for base in cls.__mro__ if name in vars(base)), None)
+        if holder is not cls and holder is not None and vars(holder)[name] is function:
             setattr(cls, name, _NoMethod(name))
 
 
