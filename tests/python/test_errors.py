@@ -466,7 +466,7 @@ def test_errors_of_functions_name_them():
         (lambda: gluon.nn.Activation(nd.relu), "activation is a name"),
         (lambda: gluon.utils.clip_global_norm(NET.collect_params(), 1), "of parameters their gradients"),
         (lambda: gluon.utils.clip_global_norm(list(NET.collect_params().values()), 1), "their gradients"),
-        (lambda: gluon.Trainer(NET.collect_params(), optimizer.Adam), "by its name"),
+        (lambda: optimizer.create(optimizer.Adam), "by its name"),
     ],
 )
 def test_what_newcomers_give(call, words):
