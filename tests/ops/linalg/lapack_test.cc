@@ -68,8 +68,7 @@ TEST(Lapack, FailuresStayOnTheResults) {
     inverse.to_vector<float>();
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("inverse: matrix 0 is singular"), std::string::npos)
-        << error.what();
+    EXPECT_NE(std::string(error.what()).find("inverse: matrix 0 is singular"), std::string::npos) << error.what();
   }
 }
 
