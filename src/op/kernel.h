@@ -36,7 +36,8 @@ class KernelContext {
   KernelContext(const KernelContext&) = delete;
   ~KernelContext();
 
-  const char* name() const noexcept;
+  const OpDef& op() const noexcept { return op_; }
+  const char* name() const noexcept;  // as errors call it
   size_t input_count() const noexcept { return inputs_.size(); }
   size_t output_count() const noexcept { return outputs_.size(); }
   const Tensor& input(size_t i) const noexcept { return inputs_[i]; }

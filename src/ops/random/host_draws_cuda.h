@@ -70,7 +70,7 @@ void draw_on_host_later(KernelContext& c, std::span<const Tensor> inputs, std::s
   CudaStream& stream = current_cuda_stream();
   for (size_t k = 0; k < inputs.size(); ++k)
     if (inputs[k].size > 0) stream.copy({pinned, arrays->input(k)}, {gpu, inputs[k].data}, bytes_of(inputs[k]));
-  run_on_device({}, [arrays, draw = std::move(draw), &op = find_op(c.name()), ticket = c.ticket()] {
+  run_on_device({}, [arrays, draw = std::move(draw), &op = c.op(), ticket = c.ticket()] {
     arrays->with_context(op, ticket, draw);
   });
   for (size_t k = 0; k < outputs.size(); ++k)
