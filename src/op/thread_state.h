@@ -9,8 +9,7 @@ namespace headrace {
 
 struct ThreadState {
   bool recording = false;
-  uint32_t tape =
-      0;  // which tape that is: none has the number of another; backward without retain_graph begins a new one
+  uint32_t tape = 0;  // of what is recorded, its own number; backward without retain_graph begins another one
   bool training = false;
   bool tracing = false;                   // operations are linked, not run (op/trace.h)
   bool keeps_compositions = false;        // while tracing: every call is one node, as in a symbol

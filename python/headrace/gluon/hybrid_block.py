@@ -205,10 +205,7 @@ class HybridBlock(CachedBlock):
         """Calls hybrid_forward with arrays or symbols, or runs the compiled graph."""
         if isinstance(x, arrays.NDArray):
             if self._active and not x._is_abstract:
-                try:
-                    return self._run_graph(x, *args)
-                except TracingError as refusal:
-                    return self._run_as_written(refusal, x, *args)
+                return self._run_graph_or_blocks(x, *args)
             params = {}
             for name, param in self._reg_params.items():
                 single = param._single
@@ -225,12 +222,15 @@ class HybridBlock(CachedBlock):
 
     _graph_forward = forward  # the one that does nothing but run the graph, once there is one
 
-    def _run_as_written(self, refusal, *args):
-        """For a block that a part of keeps from being compiled; its other parts still are."""
-        self._active = False
-        warnings.warn(
-            f"{refusal}. {self.name} runs as it is written, its other parts compiled.", stacklevel=4
-        )
+    def _run_graph_or_blocks(self, *args):
+        """Runs the graph; where a part of it cannot be compiled, the block as it is written, for good."""
+        try:
+            return self._run_graph(*args)
+        except TracingError as refusal:
+            self._active = False
+            warnings.warn(
+                f"{refusal}. {self.name} runs as it is written, its other parts compiled.", stacklevel=4
+            )
         return self.forward(*args)
 
     def _forward_symbols(self, *args):
@@ -256,10 +256,7 @@ class HybridBlock(CachedBlock):
         _refuse_mixture(args)
         if is_array(values[0]):
             if self._active:
-                try:
-                    return self._run_graph(*args)
-                except TracingError as refusal:
-                    return self._run_as_written(refusal, *args)
+                return self._run_graph_or_blocks(*args)
             ctx = values[0].ctx
             params = {name: self._own(param, ctx, args) for name, param in self._reg_params.items()}
             return self.hybrid_forward(nd, *args, **params)

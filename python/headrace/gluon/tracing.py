@@ -61,13 +61,13 @@ def forward_of_part(forward, block, args):
 
     TracingError: it cannot do without arrays; the block that contains it cannot be compiled then.
     """
-    if not _state.composes:
-        return forward(block, *args)
     try:
         return forward(block, *args)
     except TracingError:
         raise
     except Exception as error:
+        if not _state.composes:
+            raise
         raise TracingError(
             f"{block.name}: forward, which the class defines for arrays, cannot be made a part of a graph: "
             f"{error}"
