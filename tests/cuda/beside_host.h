@@ -32,8 +32,11 @@ inline double tolerance(DType dtype) {
   }
 }
 
-// Functions are rounded differently, at most by a few units in the last place.
-inline void expect_close(const NDArray& there, const NDArray& here) {
+// What another order of additions does to vectors of decompositions, in multiples of the usual tolerance.
+inline constexpr double kOfVectors = 8;
+
+// Functions are rounded differently, at most by a few units in the last place, or `times` as much.
+inline void expect_close(const NDArray& there, const NDArray& here, double times = 1) {
   const auto numbers = [](const NDArray& array) {
     const NDArray wide = cast_to(array, DType::kFloat64);
     std::vector<double> values(static_cast<size_t>(wide.size()));
@@ -49,7 +52,7 @@ inline void expect_close(const NDArray& there, const NDArray& here) {
   const std::vector<double> a = numbers(there), b = numbers(here);
   for (size_t i = 0; i < a.size(); ++i) {
     if (std::isfinite(b[i]))
-      ASSERT_NEAR(a[i], b[i], tolerance(here.dtype()) * std::max(1.0, std::fabs(b[i]))) << "element " << i;
+      ASSERT_NEAR(a[i], b[i], times * tolerance(here.dtype()) * std::max(1.0, std::fabs(b[i]))) << "element " << i;
     else
       ASSERT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) << a[i] << " for " << b[i];
   }
@@ -64,7 +67,7 @@ inline int64_t count_of_detours() {
 // What `compute` makes of arrays of the host, it makes of the same ones on a GPU, without a detour. Arrays go there
 // packed; what is to lie otherwise, `compute` takes out of them.
 inline void expect_as_on_host(const std::vector<NDArray>& inputs,
-                              const std::function<NDArray(const std::vector<NDArray>&)>& compute) {
+                              const std::function<NDArray(const std::vector<NDArray>&)>& compute, double times = 1) {
   std::vector<NDArray> moved;
   for (const NDArray& input : inputs) moved.push_back(as_in_context(input, kGpu0));
   const NDArray here = compute(inputs);
@@ -74,7 +77,7 @@ inline void expect_as_on_host(const std::vector<NDArray>& inputs,
   const NDArray back = as_in_context(there, {});
   back.wait_to_read();
   EXPECT_EQ(count_of_detours(), before);
-  expect_close(back, here);
+  expect_close(back, here, times);
 }
 
 inline constexpr DType kAllDTypes[] = {

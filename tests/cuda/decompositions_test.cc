@@ -55,9 +55,9 @@ constexpr DType kSolved[] = {DType::kFloat32, DType::kFloat64};
 void expect_outputs_as_on_host(const char* name, const std::vector<NDArray>& inputs, const AttrsPtr& attrs = {}) {
   const OpDef& op = find_op(name);
   for (size_t k = 0; k < op.outputs; ++k)
-    expect_as_on_host(inputs, [&](const std::vector<NDArray>& in) {
-      return invoke_all(op, attrs ? attrs : op.default_attrs, in)[k];
-    });
+    expect_as_on_host(
+        inputs, [&](const std::vector<NDArray>& in) { return invoke_all(op, attrs ? attrs : op.default_attrs, in)[k]; },
+        kOfVectors);
 }
 
 TEST(CudaDecompositionsSlow, CholeskyFactorsAndInversesOfTheirProducts) {

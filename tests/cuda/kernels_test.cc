@@ -62,6 +62,12 @@ TEST(CudaKernelsSlow, LongReductionsAreCut) {
   expect_as_on_host({varied({3, 70'000}, DType::kFloat32, 4)}, [](const Arrays& in) {
     return apply("_np_sum", in, {{"axis", Shape{1}}});
   });
+  // With and without packs, whose last piece is a shorter one.
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt16})
+    for (const Shape& shape : {Shape{2, 70'008}, Shape{2, 70'001}, Shape{1, 5, 20'008}})
+      expect_as_on_host({varied(shape, dtype, 4)}, [&](const Arrays& in) {
+        return apply("_np_max", in, {{"axis", Shape{static_cast<int64_t>(shape.size()) - 1}}});
+      });
   expect_as_on_host({varied({70'000, 5}, DType::kFloat64, 5)}, [](const Arrays& in) {
     return apply("_npi_mean", in, {{"axis", Shape{0}}});
   });

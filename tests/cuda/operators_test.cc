@@ -33,7 +33,8 @@ TEST_P(OperatorsOnCudaSlow, GiveWhatTheHostGives) {
       const Outcome there = seeded_outcome(op, op.samples[s], GetParam(), kGpu0);
       EXPECT_EQ(there.error, expected.error);
       ASSERT_EQ(there.results.size(), expected.results.size());
-      for (size_t k = 0; k < there.results.size(); ++k) expect_close(there.results[k], expected.results[k]);
+      const double times = op.name == "_npi_svd" || op.name == "_linalg_syevd" ? kOfVectors : 1;
+      for (size_t k = 0; k < there.results.size(); ++k) expect_close(there.results[k], expected.results[k], times);
     }
   }
 }

@@ -41,7 +41,7 @@ TEST(CudaModule, LaunchesWhatTheProgramWrote) {
 
 TEST(CudaModule, TakesArgumentsOfEveryTypeAsTheyLie) {
   const rtc::CudaModule module(R"(
-extern "C" __global__ void mixed(bool b, double d, char c, const int64_t *in, unsigned short s, double *out, int i) {
+extern "C" __global__ void mixed(bool b, double d, char c, const long long *in, unsigned short s, double *out, int i) {
   out[0] = b + d + c + in[0] + s + i;
 })");
   const NDArray in = as_in_context(NDArray::from(std::vector<int64_t>{1000}, {1}), kGpu0);

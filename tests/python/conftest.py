@@ -159,6 +159,13 @@ def at(request):
 
 
 @pytest.fixture
+def on_host():
+    """What the test says holds for the host alone, whatever the current context is otherwise."""
+    with hr.cpu():
+        yield
+
+
+@pytest.fixture
 def mt19937():
     """Random numbers come from MXNet's generator."""
     before = hr.random.generator()

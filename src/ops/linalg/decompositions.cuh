@@ -27,6 +27,12 @@ struct DeterminantArguments {
   int64_t count, rows;
 };
 
+struct DiagonalArguments {
+  const void* matrices;
+  int32_t* info;
+  int64_t count, rows;
+};
+
 struct FiniteArguments {
   void* matrices;
   int32_t* info;
@@ -85,6 +91,18 @@ inline void find_determinants(const DeterminantArguments& a) {
     if (threadIdx.x != 0) continue;
     static_cast<T*>(a.signs)[matrix] = static_cast<T>(a.logs ? sign : sign * std::exp(log));
     if (a.logs) static_cast<T*>(a.logs)[matrix] = static_cast<T>(log);
+  }
+}
+
+// `info` becomes the place of the first 0 on the diagonal of each matrix, counted from 1, and 0 where there is none.
+template <class T>
+inline void find_zero_on_diagonal(const DiagonalArguments& a) {
+  for (int64_t matrix = blockIdx.x; matrix < a.count; matrix += gridDim.x) {
+    int64_t mine = a.rows;
+    for (int64_t i = threadIdx.x; i < a.rows && mine == a.rows; i += kBlockThreads)
+      if (static_cast<const T*>(a.matrices)[(matrix * a.rows + i) * a.rows + i] == T{0}) mine = i;
+    const int64_t first = Group<kBlockThreads>::combined(mine, Lesser());
+    if (threadIdx.x == 0) a.info[matrix] = first < a.rows ? static_cast<int32_t>(first) + 1 : 0;
   }
 }
 

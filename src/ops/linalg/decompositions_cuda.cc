@@ -117,8 +117,12 @@ void invert_product_cuda(KernelContext& c, bool lower) {
   const Stack s = stack_of(to.shape);
   const Verdicts verdicts(c, s.count);
   copy_packed(c, from, to.data);
+  // The library does not look for zeros.
+  launch("find_zero_on_diagonal", to.dtype, "DiagonalArguments", {blocks_for(s.count), device::kMatrixThreads},
+         device::DiagonalArguments{to.data, verdicts.numbers(), s.count, s.rows});
+  int* const info = c.workspace<int>(s.count);  // of arguments alone
   with_type(to.dtype, [&]<class T>() {
-    solver_for<T>(c).potri(seen_by_library(lower), s.rows, {to.as<T>(), nullptr, s.count}, verdicts.numbers());
+    solver_for<T>(c).potri(seen_by_library(lower), s.rows, {to.as<T>(), nullptr, s.count}, info);
   });
   launch("mirror", to.dtype, "MirrorArguments", grid_of(to.size),
          device::MirrorArguments{to.data, s.count, s.rows, lower});

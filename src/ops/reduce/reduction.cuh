@@ -143,6 +143,56 @@ inline void reduce(const ReductionArguments<Reduce>& a) {
   }
 }
 
+// Packs first, first + step, ...: what their elements k are goes into held[k].
+template <int kCount, class Reduce, class Packed, int kPack>
+inline void combine_packs(const ReductionArguments<Reduce>& a, const Packed* first, int64_t step,
+                          typename Reduce::Held (&held)[kPack]) {
+  using Prologue = typename Reduce::Prologue;
+  Packed packs[kCount];
+#pragma unroll
+  for (int e = 0; e < kCount; ++e) packs[e] = first[e * step];
+#pragma unroll
+  for (int e = 0; e < kCount; ++e)
+    for (int k = 0; k < kPack; ++k) {
+      typename Prologue::Compute operands[Prologue::kOperands];
+      operands[0] = numeric_cast<typename Prologue::Compute>(packs[e].elements[k]);
+      Prologue::run(a.parameters, operands);
+      held[k] = Combined<Reduce::kCombine>()(held[k], numeric_cast<typename Reduce::Held>(operands[1]));
+    }
+}
+
+// As reduce(), of one input where what goes into a result lies side by side, in whole packs that begin at multiples of
+// theirs: `elements`, `chunk` and the strides of what is kept are multiples of kPack.
+template <class Reduce, int kWidth, int kPack>
+inline void reduce_along(const ReductionArguments<Reduce>& a) {
+  using Element = typename Reduce::Prologue::template Element<0>;
+  using Held = typename Reduce::Held;
+  using Packed = Pack<Element, kPack>;
+  using Threads = Group<kWidth>;
+  const Combined<Reduce::kCombine> combine;
+  const int64_t results = a.results * a.chunks;
+  for (int64_t first = blockIdx.x * static_cast<int64_t>(Threads::kCount); first < results;
+       first += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const int64_t result = first + Threads::number();
+    Held held[kPack];
+    for (Held& one : held) one = nothing<Reduce::kCombine, Held>();
+    if (result < results) {
+      int64_t base = 0;
+      add_offsets<1, Reduce::kKept>(result / a.chunks, a.kept_extents, a.kept_strides, &base);
+      const auto* const packs = reinterpret_cast<const Packed*>(static_cast<const Element*>(a.inputs[0]) + base);
+      const int64_t begin = result % a.chunks * a.chunk;
+      const int64_t end = (begin + a.chunk < a.elements ? begin + a.chunk : a.elements) / kPack;
+      int64_t i = begin / kPack + Threads::lane();
+      for (; i + (kAtOnce - 1) * kWidth < end; i += kAtOnce * kWidth) combine_packs<kAtOnce>(a, packs + i, kWidth, held);
+      for (; i < end; i += kWidth) combine_packs<1>(a, packs + i, kWidth, held);
+    }
+    Held whole = held[0];
+    for (int k = 1; k < kPack; ++k) whole = combine(whole, held[k]);
+    whole = Threads::combined(whole, combine);
+    if (result < results && Threads::lane() == 0) put_result(a, result, whole);
+  }
+}
+
 // Of one input whose kept elements lie side by side, packs of them at an address that is a multiple of theirs: each
 // thread has a pack and goes down the others. kAcross threads of a block have packs beside each other.
 template <class Reduce, int kPack, int kAcross>
@@ -161,25 +211,13 @@ inline void reduce_packs(const ReductionArguments<Reduce>& a) {
     const int64_t column = tile + threadIdx.x % kAcross * kPack;
     Held held[kPack];
     for (Held& one : held) one = nothing<Reduce::kCombine, Held>();
-    const auto take = [&]<int kCount>(int64_t first) {
-      Packed packs[kCount];
-#pragma unroll
-      for (int e = 0; e < kCount; ++e)
-        packs[e] = *reinterpret_cast<const Packed*>(static_cast<const typename Prologue::template Element<0>*>(a.inputs[0]) +
-                                                    (first + e * kDown) * a.reduced_strides[0] + column);
-#pragma unroll
-      for (int e = 0; e < kCount; ++e)
-        for (int k = 0; k < kPack; ++k) {
-          typename Prologue::Compute operands[Prologue::kOperands];
-          operands[0] = numeric_cast<typename Prologue::Compute>(packs[e].elements[k]);
-          Prologue::run(a.parameters, operands);
-          held[k] = combine(held[k], numeric_cast<Held>(operands[1]));
-        }
-    };
     if (column < a.results) {
+      const int64_t row = a.reduced_strides[0] / kPack;
+      const auto* const packs = static_cast<const Packed*>(a.inputs[0]) + column / kPack;
       int64_t i = begin + down;
-      for (; i + (kAtOnce - 1) * kDown < end; i += kAtOnce * kDown) take.template operator()<kAtOnce>(i);
-      for (; i < end; i += kDown) take.template operator()<1>(i);
+      for (; i + (kAtOnce - 1) * kDown < end; i += kAtOnce * kDown)
+        combine_packs<kAtOnce>(a, packs + i * row, kDown * row, held);
+      for (; i < end; i += kDown) combine_packs<1>(a, packs + i * row, kDown * row, held);
     }
     __syncthreads();  // an earlier piece is over with them
     for (int k = 0; k < kPack; ++k) values[threadIdx.x * kPack + k] = held[k];

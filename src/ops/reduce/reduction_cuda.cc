@@ -91,11 +91,13 @@ struct ReductionKernel {
   int kept, reduced;  // dimensions
   int width;          // threads to a result, or, of packs, beside each other
   int pack;           // neighbouring results of a thread; 0: it works on one
+  int along;          // neighbours, of one result, that it loads at once; 0: they do not lie together
   bool across, is_whole, has_initial;
 
   std::string call() const {
-    return pack > 0 ? fmt::format("reduce_packs<headrace::Reduce, {}, {}>", pack, width)
-                    : fmt::format("reduce<headrace::Reduce, {}, {}>", width, across);
+    if (pack > 0) return fmt::format("reduce_packs<headrace::Reduce, {}, {}>", pack, width);
+    if (along > 0) return fmt::format("reduce_along<headrace::Reduce, {}, {}>", width, along);
+    return fmt::format("reduce<headrace::Reduce, {}, {}>", width, across);
   }
   int64_t blocks(int64_t results, int64_t chunks) const {
     if (pack == 0) return (results * chunks * width + kBlockThreads - 1) / kBlockThreads;
@@ -157,6 +159,7 @@ void launch_reduction(const Launch& l) {
       .add(kernel.reduced);
   key.add(kernel.width)
       .add(kernel.pack)
+      .add(kernel.along)
       .add(kernel.across)
       .add(kernel.is_whole)
       .add(kernel.has_initial)
@@ -180,14 +183,29 @@ const Formula& same() {
   return formula;
 }
 
+// How many elements of an array are loaded at once where that begins at a multiple of theirs; 0: it does not.
+int64_t pack_at(const Operand& input) {
+  const size_t item = item_size(input.dtype), pack = kPackBytes / std::max<size_t>(item, 2);
+  return reinterpret_cast<uintptr_t>(input.data) % (pack * item) == 0 ? static_cast<int64_t>(pack) : 0;
+}
+
 // How many neighbouring results a thread takes of one input whose kept elements lie side by side; 0: they do not.
 int pack_of(const Layout& layout, std::span<const Operand> inputs) {
   if (inputs.size() != 1 || layout.kept.size() != 1 || layout.reduced.size() != 1) return 0;
-  const size_t item = item_size(inputs[0].dtype), pack = kPackBytes / std::max<size_t>(item, 2);
-  const auto whole = static_cast<int64_t>(pack);
-  const int64_t row = layout.reduced.strides[0][0];
-  const bool is_even = layout.kept.strides[0][0] == 1 && layout.kept.count % whole == 0 && row > 0 &&
-                       row % whole == 0 && reinterpret_cast<uintptr_t>(inputs[0].data) % (pack * item) == 0;
+  const int64_t pack = pack_at(inputs[0]), row = layout.reduced.strides[0][0];
+  const bool is_even =
+      pack > 0 && layout.kept.strides[0][0] == 1 && layout.kept.count % pack == 0 && row > 0 && row % pack == 0;
+  return is_even ? static_cast<int>(pack) : 0;
+}
+
+// How many neighbours a thread loads at once of one input where the elements of a result lie side by side; 0: they do
+// not.
+int pack_along(const Layout& layout, std::span<const Operand> inputs) {
+  if (inputs.size() != 1 || layout.reduced.size() != 1 || layout.reduced.strides[0][0] != 1) return 0;
+  const int64_t pack = pack_at(inputs[0]);
+  const bool is_even =
+      pack > 0 && layout.reduced.count % pack == 0 &&
+      std::ranges::all_of(layout.kept.strides[0], [pack](int64_t stride) { return stride % pack == 0; });
   return is_even ? static_cast<int>(pack) : 0;
 }
 
@@ -216,6 +234,7 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
                          layout.reduced.size(),
                          width,
                          pack,
+                         pack == 0 && width >= kWarp ? pack_along(layout, inputs) : 0,
                          layout.is_across,
                          true,
                          options.initial.has_value()};
@@ -225,7 +244,9 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
   const int64_t wanted = std::min({elements / (kLeastOfThread * kernel.threads_of_result()),
                                    kManyThreads / (kBlockThreads * kernel.blocks(results, 1)), kMostChunks});
   if (wanted <= 1) return launch_reduction({kernel, layout, inputs, output.data, 1, elements, count, options});
-  const int64_t chunk = (elements + wanted - 1) / wanted, chunks = (elements + chunk - 1) / chunk;
+  const int64_t whole = std::max(kernel.along, 1);
+  const int64_t chunk = (elements + wanted * whole - 1) / (wanted * whole) * whole;
+  const int64_t chunks = (elements + chunk - 1) / chunk;
   void* const parts = context.workspace(static_cast<size_t>(results * chunks) * item_size(held));
   kernel.is_whole = kernel.has_initial = false;
   launch_reduction({kernel, layout, inputs, parts, chunks, chunk, count, options});
@@ -233,10 +254,21 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
   const Operand partial{parts, dtype_of(held), strides.data()};
   const Layout rows(Shape{results, chunks}, {&partial, 1}, 0b10);
   const ReductionOptions last{.initial = options.initial};
-  const ReductionKernel merge{
-      same(),       reduction.epilogue(),       reduction.combine(), held,  held, {dtype_of(held)},
-      output.dtype, rows.kept.size(),           rows.reduced.size(), kWarp, 0,    false,
-      true,         options.initial.has_value()};
+  const ReductionKernel merge{same(),
+                              reduction.epilogue(),
+                              reduction.combine(),
+                              held,
+                              held,
+                              {dtype_of(held)},
+                              output.dtype,
+                              rows.kept.size(),
+                              rows.reduced.size(),
+                              kWarp,
+                              0,
+                              0,
+                              false,
+                              true,
+                              options.initial.has_value()};
   launch_reduction({merge, rows, {&partial, 1}, output.data, 1, chunks, count, last});
 }
 

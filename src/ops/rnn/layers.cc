@@ -160,9 +160,11 @@ NDArray RnnBytes::rounded(const NDArray& x) const {
 }
 
 void check_rnn_attrs(const RnnAttrs& a) {
-  check(a.state_size > 0 && a.num_layers > 0 && a.state_size <= INT32_MAX && a.num_layers <= INT32_MAX,
-        ErrorKind::kValue, "RNN: state_size and num_layers must be from 1 to {}, got {} and {}", INT32_MAX,
-        a.state_size, a.num_layers);
+  check(a.state_size > 0 && a.state_size <= INT32_MAX, ErrorKind::kValue,
+        "RNN: state_size must be from 1 to {}, got {}", INT32_MAX, a.state_size);
+  constexpr int64_t kMostLayers = 1 << 14;  // each is some arrays and operations
+  check(a.num_layers > 0 && a.num_layers <= kMostLayers, ErrorKind::kValue,
+        "RNN: num_layers must be from 1 to {}, got {}", kMostLayers, a.num_layers);
   check(a.p >= 0 && a.p < 1, ErrorKind::kValue, "RNN: the rate of dropout p must lie in [0, 1), got {}", a.p);
   check(!a.projection_size || is_lstm(a), ErrorKind::kValue, "RNN: projection_size is for mode 'lstm', got '{}'",
         a.mode);

@@ -7,6 +7,7 @@
 #include <cusolverDn.h>
 #include <lapacke.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -166,7 +167,9 @@ int potri(void* handle, cublasFillMode_t triangle, int n, T* a, int lda, T* work
   call.take_work(work, size);
   T* const matrix = call.memory(a, area(lda, n));
   int* const result = call.memory(info, 1);
-  return call.put([=] { *result = lapack<T>().potri(LAPACK_COL_MAJOR, letter(triangle), n, matrix, lda); });
+  // Zeros on the diagonal are what the library does not look for.
+  return call.put(
+      [=] { *result = std::min(0, lapack<T>().potri(LAPACK_COL_MAJOR, letter(triangle), n, matrix, lda)); });
 }
 
 template <class T>

@@ -147,6 +147,7 @@ def test_nothing_to_reduce():
             getattr(np, name)(empty, axis=0)
 
 
+@pytest.mark.usefixtures("on_host")  # GPUs keep numbers that have lost digits
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_shares_too_small_for_all_their_digits_are_zero(axis, dtype):
