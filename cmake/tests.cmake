@@ -65,6 +65,9 @@ endif()
 string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Inboxes.* Limits.* LongWaits.* Messages.* ProcessesTest.* Relays.* Rounds.* Shards.*
   ThreadsOfStreams.*)
 
+# Those of tests/op that compute long, in one thread.
+string(JOIN ":" tests_of_one_thread InstructionTest* KernelTest* MachineTest*)
+
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/sanitizers.cc" PROPERTIES
   COMPILE_DEFINITIONS "TSAN_SUPPRESSIONS=\"${PROJECT_SOURCE_DIR}/tools/tsan.supp\"" SKIP_UNITY_BUILD_INCLUSION ON)
 
@@ -106,6 +109,8 @@ foreach(folder IN LISTS test_folders)
   set(fast "-*Stress*:*Slow*")
   if(folder STREQUAL "distributed" AND HEADRACE_SANITIZE MATCHES "thread")
     set(fast "${tests_without_grpc}")
+  elseif(folder STREQUAL "op" AND HEADRACE_SANITIZE MATCHES "thread")
+    set(fast "${fast}:${tests_of_one_thread}")
   endif()
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "${fast}" TEST_LIST ${target}_fast
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 300 ${gpus})
@@ -129,8 +134,10 @@ if(TARGET test_cuda)
   add_test(NAME cuda.without_cusolver COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaDecompositions.*")
   set_tests_properties(cuda.without_cusolver PROPERTIES LABELS slow TIMEOUT 300 ENVIRONMENT "HEADRACE_CUDA_SOLVER=none")
   add_test(NAME cuda.tf32 COMMAND test_cuda --gtest_brief=1 "--gtest_filter=${convolutions}:*Product*")
-  if(HEADRACE_SANITIZE)  # of the many tests of kernels, which are compiled at run time, those that meet most of them
-    gtest_discover_tests(test_cuda TEST_PREFIX "cuda.operators." TEST_FILTER "*OperatorsOnCuda*" TEST_LIST test_cuda_operators
+  # Of the many tests of kernels, which are compiled at run time, those that meet most of them: all but the first way,
+  # whose kernels the third, gradients, meets too.
+  if(HEADRACE_SANITIZE)
+    gtest_discover_tests(test_cuda TEST_PREFIX "cuda.operators." TEST_FILTER "*OperatorsOnCuda*-*/0" TEST_LIST test_cuda_operators
       DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 1800 COST ${long})
   endif()
   add_test(NAME cuda.gangs COMMAND test_cuda --gtest_brief=1 "--gtest_filter=CudaGangs.*:CudaRankGangs*")
@@ -177,9 +184,10 @@ if(TARGET test_cuda)
   endif()
 endif()
 
-# Everything that uses simulated GPUs holds on strict ones, too (docs/devices.md).
+# Everything that uses simulated GPUs holds on strict ones, too (docs/devices.md), which find by themselves what sanitizers
+# would.
 foreach(folder IN ITEMS engine kvstore simulation gluon)
-  if(TARGET test_${folder})
+  if(TARGET test_${folder} AND NOT HEADRACE_SANITIZE)
     add_test(NAME strict.${folder} COMMAND test_${folder} --gtest_brief=1)
     set_tests_properties(strict.${folder} PROPERTIES LABELS "fast;strict" TIMEOUT 600
       ENVIRONMENT "HEADRACE_SIM_STRICT=1;HEADRACE_CUDA=0")

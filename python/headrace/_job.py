@@ -269,6 +269,10 @@ class Job:
                 self._helpers.append(self._start_server(len(self._helpers) - 1))
         return self._helpers[:1]
 
+    def _has_begun(self):
+        """Whether a worker has come, or may come later: helpers may have something to keep."""
+        return self._options.elastic or (self._helpers and self._helpers[0].present)
+
     def _await_helpers(self):
         """Servers end by themselves when the workers have, unless no worker has made a store, or one has come
         in the place of another when all was over.
@@ -277,7 +281,7 @@ class Job:
             if (failed := _cause(self._needed_helpers())) is not None:
                 return failed
             self._pause()
-        if self._options.elastic or (self._helpers and self._helpers[0].present):
+        if self._has_begun():
             self._await_ends(self._helpers[: self._begun], _SECONDS_TO_END)
         self._await_ends(self._helpers, _SECONDS_OF_LATE)
         self._start_server = None
@@ -285,10 +289,12 @@ class Job:
 
     def _end_all(self, number):
         """Workers first: they may still save something, for which they need the helpers. Servers before the
-        scheduler, whose end those that have just begun would take for a loss.
+        scheduler, whose end those that have just begun would take for a loss; where no worker has come they
+        have nothing to keep, and no time to miss each other.
         """
         self._is_ending = True
-        for some, by in ((self._workers, number), (self._helpers[::-1], signal.SIGTERM)):
+        by_helpers = signal.SIGTERM if self._has_begun() else signal.SIGKILL
+        for some, by in ((self._workers, number), (self._helpers[::-1], by_helpers)):
             for one in some:
                 if one.status() is None:
                     one.end(by)

@@ -16,12 +16,15 @@ namespace headrace {
 // Of one device, which its launch thread alone uses. Kept as long as the process.
 struct SolverHandles {
   cusolverDnHandle_t solver = nullptr;
+  syevjInfo_t syevj = nullptr;    // the library's defaults
+  gesvdjInfo_t gesvdj = nullptr;  // likewise
   cublasHandle_t blas = nullptr;
 };
 
 namespace {
 
 constexpr int kMostBatched = 512;  // rows; larger matrices of a stack keep the device busy one by one
+constexpr int kMostOfJacobi = 32;  // rows of matrices of which cuSOLVER takes many at once
 
 cublasFillMode_t fill_mode(SolverTriangle triangle) {
   return triangle == SolverTriangle::kLower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
@@ -49,6 +52,9 @@ const SolverHandles& handles_of(const CudaDevice& device) {
       "; is cuSOLVER made for the driver's version of CUDA? With HEADRACE_CUDA_SOLVER=none the host computes this";
   const std::lock_guard guard(gang_lock());
   if (!own.solver) check_status(device, solver_library()->create(&own.solver), "cusolverDnCreate", kHint);
+  if (!own.syevj) check_status(device, solver_library()->create_syevj_info(&own.syevj), "cusolverDnCreateSyevjInfo");
+  if (!own.gesvdj)
+    check_status(device, solver_library()->create_gesvdj_info(&own.gesvdj), "cusolverDnCreateGesvdjInfo");
   check_status(device, solver_library()->create_blas(&own.blas), "cublasCreate", kHint);
   return own;
 }
@@ -181,15 +187,24 @@ void Solver<T>::orgqr(int rows, int columns, const MatrixBatch<T>& a, const T* r
 
 template <class T>
 void Solver<T>::syevd(SolverTriangle triangle, int n, const MatrixBatch<T>& a, T* eigenvalues, int* info) {
+  constexpr cusolverEigMode_t kVectors = CUSOLVER_EIG_MODE_VECTOR;
   const cublasFillMode_t mode = fill_mode(triangle);
+  const SolverFunctions<T>& functions = solver_functions<T>();
   int size = 0;
-  check(solver_functions<T>().syevd_size(handles_.solver, CUSOLVER_EIG_MODE_VECTOR, mode, n, a.first, n, eigenvalues,
-                                         &size),
-        "syevd_bufferSize");
+  if (is_stack_of_small(n, a.count)) {
+    const int count = int_count(a);
+    check(functions.syevj_batched_size(handles_.solver, kVectors, mode, n, a.first, n, eigenvalues, &size,
+                                       handles_.syevj, count),
+          "syevjBatched_bufferSize");
+    return check(functions.syevj_batched(handles_.solver, kVectors, mode, n, a.first, n, eigenvalues, work(size), size,
+                                         info, handles_.syevj, count),
+                 "syevjBatched");
+  }
+  check(functions.syevd_size(handles_.solver, kVectors, mode, n, a.first, n, eigenvalues, &size), "syevd_bufferSize");
   T* const memory = work(size);
   for (int64_t k = 0; k < a.count; ++k)
-    check(solver_functions<T>().syevd(handles_.solver, CUSOLVER_EIG_MODE_VECTOR, mode, n, a.first + k * area(n, n), n,
-                                      eigenvalues + k * n, memory, size, info + k),
+    check(functions.syevd(handles_.solver, kVectors, mode, n, a.first + k * area(n, n), n, eigenvalues + k * n, memory,
+                          size, info + k),
           "syevd");
 }
 
@@ -204,6 +219,26 @@ void Solver<T>::gesvd(int rows, int columns, const MatrixBatch<T>& a, T* singula
                                       rows, singular_values + k * columns, nullptr, rows,
                                       right + k * area(columns, columns), columns, memory, size, nullptr, info + k),
           "gesvd");
+}
+
+template <class T>
+bool Solver<T>::is_stack_of_small(int rows, int64_t count) noexcept {
+  return count > 1 && rows <= kMostOfJacobi;
+}
+
+template <class T>
+void Solver<T>::gesvdj(int rows, int columns, const MatrixBatch<T>& a, T* singular_values, T* left, T* right,
+                       int* info) {
+  constexpr cusolverEigMode_t kVectors = CUSOLVER_EIG_MODE_VECTOR;
+  const SolverFunctions<T>& functions = solver_functions<T>();
+  const int count = int_count(a);
+  int size = 0;
+  check(functions.gesvdj_batched_size(handles_.solver, kVectors, rows, columns, a.first, rows, singular_values, left,
+                                      rows, right, columns, &size, handles_.gesvdj, count),
+        "gesvdjBatched_bufferSize");
+  check(functions.gesvdj_batched(handles_.solver, kVectors, rows, columns, a.first, rows, singular_values, left, rows,
+                                 right, columns, work(size), size, info, handles_.gesvdj, count),
+        "gesvdjBatched");
 }
 
 template <class T>

@@ -1,9 +1,10 @@
 // Decompositions of matrices, and triangular systems, by cuSOLVER and cuBLAS: libraries that are looked up when the
 // first is needed.
 //
-// Functions have LAPACK's names and meaning. Matrices lie column after column, packed, in memory of the device, and so
-// does `info`: a number for each matrix, 0 for success, which is there when the stream has come there. Results take the
-// place of arguments. Nothing of this can be captured: some functions wait for the stream.
+// Functions have the names and the meaning of LAPACK's, or of cuSOLVER's (gesvdj). Matrices lie column after column,
+// packed, in memory of the device, and so does `info`: a number for each matrix, 0 for success, which is there when the
+// stream has come there. Results take the place of arguments. Nothing of this can be captured: some functions wait for
+// the stream.
 #pragma once
 
 #include <cstddef>
@@ -56,6 +57,12 @@ class Solver {
   void syevd(SolverTriangle triangle, int n, const MatrixBatch<T>& a, T* eigenvalues, int* info);
   // rows >= columns. Left vectors are the columns of a, right ones the rows of `right` (columns, columns).
   void gesvd(int rows, int columns, const MatrixBatch<T>& a, T* singular_values, T* right, int* info);
+  // For gesvdj: whether there are so many matrices, and such small ones.
+  static bool is_stack_of_small(int rows, int64_t count) noexcept;
+  // By Jacobi's method, of a stack of small ones; rows >= columns. Vectors are the columns of `left` (rows, rows), of
+  // which the first belong to the singular values, and of `right` (columns, columns). What is in `a` afterwards means
+  // nothing.
+  void gesvdj(int rows, int columns, const MatrixBatch<T>& a, T* singular_values, T* left, T* right, int* info);
   // op(A) X = alpha B, or X op(A) = alpha B, b being (rows, columns).
   void trsm(bool left, SolverTriangle triangle, bool transpose, int rows, int columns, T alpha, const MatrixBatch<T>& a,
             const MatrixBatch<T>& b);

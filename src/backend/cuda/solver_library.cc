@@ -47,8 +47,12 @@ void look_up_functions(SolverFunctions<T>& functions, const LookUp& look_up) {
   solver(functions.orgqr, "orgqr");
   solver(functions.syevd_size, "syevd_bufferSize");
   solver(functions.syevd, "syevd");
+  solver(functions.syevj_batched_size, "syevjBatched_bufferSize");
+  solver(functions.syevj_batched, "syevjBatched");
   solver(functions.gesvd_size, "gesvd_bufferSize");
   solver(functions.gesvd, "gesvd");
+  solver(functions.gesvdj_batched_size, "gesvdjBatched_bufferSize");
+  solver(functions.gesvdj_batched, "gesvdjBatched");
   blas(functions.trsm, "trsm_v2");
   blas(functions.trsm_batched, "trsmBatched");
   blas(functions.getrf_batched, "getrfBatched");
@@ -63,6 +67,8 @@ std::optional<SolverLibrary> load_solver(std::string& why) {
   const auto look_up = functions_of(library, why);
   look_up(made.create, "cusolverDnCreate");
   look_up(made.set_stream, "cusolverDnSetStream");
+  look_up(made.create_syevj_info, "cusolverDnCreateSyevjInfo");
+  look_up(made.create_gesvdj_info, "cusolverDnCreateGesvdjInfo");
   look_up(made.create_blas, "cublasCreate_v2");
   look_up(made.set_blas_stream, "cublasSetStream_v2");
   look_up(made.set_blas_workspace, "cublasSetWorkspace_v2");

@@ -29,8 +29,14 @@ struct SolverFunctions {
   OfType<decltype(&cusolverDnSorgqr), decltype(&cusolverDnDorgqr)> orgqr;
   OfType<decltype(&cusolverDnSsyevd_bufferSize), decltype(&cusolverDnDsyevd_bufferSize)> syevd_size;
   OfType<decltype(&cusolverDnSsyevd), decltype(&cusolverDnDsyevd)> syevd;
+  OfType<decltype(&cusolverDnSsyevjBatched_bufferSize), decltype(&cusolverDnDsyevjBatched_bufferSize)>
+      syevj_batched_size;
+  OfType<decltype(&cusolverDnSsyevjBatched), decltype(&cusolverDnDsyevjBatched)> syevj_batched;
   OfType<decltype(&cusolverDnSgesvd_bufferSize), decltype(&cusolverDnDgesvd_bufferSize)> gesvd_size;
   OfType<decltype(&cusolverDnSgesvd), decltype(&cusolverDnDgesvd)> gesvd;
+  OfType<decltype(&cusolverDnSgesvdjBatched_bufferSize), decltype(&cusolverDnDgesvdjBatched_bufferSize)>
+      gesvdj_batched_size;
+  OfType<decltype(&cusolverDnSgesvdjBatched), decltype(&cusolverDnDgesvdjBatched)> gesvdj_batched;
   OfType<decltype(&cublasStrsm), decltype(&cublasDtrsm)> trsm;
   OfType<decltype(&cublasStrsmBatched), decltype(&cublasDtrsmBatched)> trsm_batched;
   OfType<decltype(&cublasSgetrfBatched), decltype(&cublasDgetrfBatched)> getrf_batched;
@@ -40,6 +46,8 @@ struct SolverFunctions {
 struct SolverLibrary {
   decltype(&cusolverDnCreate) create;
   decltype(&cusolverDnSetStream) set_stream;
+  decltype(&cusolverDnCreateSyevjInfo) create_syevj_info;
+  decltype(&cusolverDnCreateGesvdjInfo) create_gesvdj_info;
   decltype(&cublasCreate) create_blas;
   decltype(&cublasSetStream) set_blas_stream;
   decltype(&cublasSetWorkspace) set_blas_workspace;

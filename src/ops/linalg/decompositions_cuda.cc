@@ -262,13 +262,31 @@ void decompose_symmetric_cuda(KernelContext& c) {
   });
 }
 
+// `matrices`, packed, into u, the values l, and v. The library sees transposes: its left vectors are the rows of v, its
+// right ones those of u.
+template <class T>
+void decompose_singular_small(KernelContext& c, const Tensor& matrices, const Tensor& l, int* info) {
+  const Tensor &u = c.output(0), &v = c.output(2);
+  const Stack s = stack_of(v.shape);
+  const int64_t all = int64_t{s.columns} * s.columns;
+  T *const left = c.workspace<T>(s.count * all), *const right = c.workspace<T>(u.size);
+  solver_for<T>(c).gesvdj(s.columns, s.rows, {matrices.as<T>(), nullptr, s.count}, l.as<T>(), left, right, info);
+  copy_elements(c, v.data, {s.size(), s.columns, 1}, left, {all, s.columns, 1}, Shape{s.count, s.rows, s.columns},
+                v.dtype);
+  copy_turned(c, u, right, u.data, true);
+}
+
 void decompose_singular_cuda(KernelContext& c) {
   const Tensor &from = c.input(0), &u = c.output(0), &l = c.output(1), &v = c.output(2);
   if (v.size == 0) return;
   const Stack s = stack_of(v.shape);
-  copy_packed(c, from, v.data);
-  decompose_finite(c, v, {&u, &l, &v}, check_singular_values, [&](int* info) {
+  const bool are_small = Solver<float>::is_stack_of_small(s.columns, s.count);
+  Tensor matrices = v;
+  if (are_small) matrices.data = c.workspace(static_cast<size_t>(v.size) * item_size(v.dtype));
+  copy_packed(c, from, matrices.data);
+  decompose_finite(c, matrices, {&u, &l, &v}, check_singular_values, [&](int* info) {
     with_type(v.dtype, [&]<class T>() {
+      if (are_small) return decompose_singular_small<T>(c, matrices, l, info);
       solver_for<T>(c).gesvd(s.columns, s.rows, {v.as<T>(), nullptr, s.count}, l.as<T>(), u.as<T>(), info);
     });
     launch_choose_signs(v, u.data);

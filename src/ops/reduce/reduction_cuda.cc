@@ -209,6 +209,17 @@ int pack_along(const Layout& layout, std::span<const Operand> inputs) {
   return is_even ? static_cast<int>(pack) : 0;
 }
 
+// The threads that work on one result, or, of packs of results, beside each other.
+int width_for(const Layout& layout, int pack) {
+  const int64_t results = layout.kept.count, elements = layout.reduced.count;
+  if (pack > 0)
+    return static_cast<int>(
+        std::bit_ceil(static_cast<uint64_t>(std::clamp<int64_t>(results / pack, 1, kBlockThreads))));
+  if (layout.is_across) return kLanesAcross;
+  if (elements <= kShort) return 1;
+  return elements <= 32 * kWarp ? kWarp : kBlockThreads;
+}
+
 void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape& space,
                  std::span<const Operand> inputs, AxisSet axes, const Tensor& output, const ReductionOptions& options) {
   if (output.size == 0) return;
@@ -217,12 +228,7 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
   const Layout layout(space, inputs, axes);
   const int64_t results = layout.kept.count, elements = layout.reduced.count;
   const int pack = pack_of(layout, inputs);
-  const int width = pack > 0                 ? static_cast<int>(std::bit_ceil(
-                                                   static_cast<uint64_t>(std::clamp<int64_t>(results / pack, 1, kBlockThreads))))
-                    : layout.is_across       ? kLanesAcross
-                    : elements <= kShort     ? 1
-                    : elements <= 32 * kWarp ? kWarp
-                                             : kBlockThreads;
+  const int width = width_for(layout, pack);
   ReductionKernel kernel{reduction.prologue(),
                          reduction.epilogue(),
                          reduction.combine(),

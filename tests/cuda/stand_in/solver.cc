@@ -41,6 +41,9 @@ STAND_IN_API cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cud
   return solver_status(set_stream(handle, stream));
 }
 
+STAND_IN_API cusolverStatus_t cusolverDnCreateSyevjInfo(syevjInfo_t*) { return CUSOLVER_STATUS_SUCCESS; }
+STAND_IN_API cusolverStatus_t cusolverDnCreateGesvdjInfo(gesvdjInfo_t*) { return CUSOLVER_STATUS_SUCCESS; }
+
 STAND_IN_API cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   return blas_status(create(handle, "cublasCreate"));
 }
@@ -140,6 +143,19 @@ STAND_IN_API cusolverStatus_t cusolverDnSsyevd(cusolverDnHandle_t handle, cusolv
   return solver_status(syevd(handle, mode, triangle, n, a, lda, values, work, size, info));
 }
 
+STAND_IN_API cusolverStatus_t cusolverDnSsyevjBatched_bufferSize(cusolverDnHandle_t, cusolverEigMode_t,
+                                                                 cublasFillMode_t, int, const float*, int, const float*,
+                                                                 int* size, syevjInfo_t, int) {
+  return solver_status(give_size(size));
+}
+
+STAND_IN_API cusolverStatus_t cusolverDnSsyevjBatched(cusolverDnHandle_t handle, cusolverEigMode_t mode,
+                                                      cublasFillMode_t triangle, int n, float* a, int lda,
+                                                      float* values, float* work, int size, int* info, syevjInfo_t,
+                                                      int count) {
+  return solver_status(syevj_batched(handle, mode, triangle, n, a, lda, values, work, size, info, count));
+}
+
 STAND_IN_API cusolverStatus_t cusolverDnSgesvd_bufferSize(cusolverDnHandle_t, int, int, int* size) {
   return solver_status(give_size(size));
 }
@@ -148,6 +164,20 @@ STAND_IN_API cusolverStatus_t cusolverDnSgesvd(cusolverDnHandle_t handle, signed
                                                int columns, float* a, int lda, float* values, float*, int, float* vt,
                                                int ldvt, float* work, int size, float*, int* info) {
   return solver_status(gesvd(handle, left, right, rows, columns, a, lda, values, vt, ldvt, work, size, info));
+}
+
+STAND_IN_API cusolverStatus_t cusolverDnSgesvdjBatched_bufferSize(cusolverDnHandle_t, cusolverEigMode_t, int, int,
+                                                                  const float*, int, const float*, const float*, int,
+                                                                  const float*, int, int* size, gesvdjInfo_t, int) {
+  return solver_status(give_size(size));
+}
+
+STAND_IN_API cusolverStatus_t cusolverDnSgesvdjBatched(cusolverDnHandle_t handle, cusolverEigMode_t mode, int rows,
+                                                       int columns, float* a, int lda, float* values, float* u, int ldu,
+                                                       float* v, int ldv, float* work, int size, int* info,
+                                                       gesvdjInfo_t, int count) {
+  return solver_status(
+      gesvdj_batched(handle, mode, rows, columns, a, lda, values, u, ldu, v, ldv, work, size, info, count));
 }
 
 STAND_IN_API cublasStatus_t cublasStrsm_v2(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t triangle,
@@ -246,6 +276,19 @@ STAND_IN_API cusolverStatus_t cusolverDnDsyevd(cusolverDnHandle_t handle, cusolv
   return solver_status(syevd(handle, mode, triangle, n, a, lda, values, work, size, info));
 }
 
+STAND_IN_API cusolverStatus_t cusolverDnDsyevjBatched_bufferSize(cusolverDnHandle_t, cusolverEigMode_t,
+                                                                 cublasFillMode_t, int, const double*, int,
+                                                                 const double*, int* size, syevjInfo_t, int) {
+  return solver_status(give_size(size));
+}
+
+STAND_IN_API cusolverStatus_t cusolverDnDsyevjBatched(cusolverDnHandle_t handle, cusolverEigMode_t mode,
+                                                      cublasFillMode_t triangle, int n, double* a, int lda,
+                                                      double* values, double* work, int size, int* info, syevjInfo_t,
+                                                      int count) {
+  return solver_status(syevj_batched(handle, mode, triangle, n, a, lda, values, work, size, info, count));
+}
+
 STAND_IN_API cusolverStatus_t cusolverDnDgesvd_bufferSize(cusolverDnHandle_t, int, int, int* size) {
   return solver_status(give_size(size));
 }
@@ -254,6 +297,20 @@ STAND_IN_API cusolverStatus_t cusolverDnDgesvd(cusolverDnHandle_t handle, signed
                                                int columns, double* a, int lda, double* values, double*, int,
                                                double* vt, int ldvt, double* work, int size, double*, int* info) {
   return solver_status(gesvd(handle, left, right, rows, columns, a, lda, values, vt, ldvt, work, size, info));
+}
+
+STAND_IN_API cusolverStatus_t cusolverDnDgesvdjBatched_bufferSize(cusolverDnHandle_t, cusolverEigMode_t, int, int,
+                                                                  const double*, int, const double*, const double*, int,
+                                                                  const double*, int, int* size, gesvdjInfo_t, int) {
+  return solver_status(give_size(size));
+}
+
+STAND_IN_API cusolverStatus_t cusolverDnDgesvdjBatched(cusolverDnHandle_t handle, cusolverEigMode_t mode, int rows,
+                                                       int columns, double* a, int lda, double* values, double* u,
+                                                       int ldu, double* v, int ldv, double* work, int size, int* info,
+                                                       gesvdjInfo_t, int count) {
+  return solver_status(
+      gesvdj_batched(handle, mode, rows, columns, a, lda, values, u, ldu, v, ldv, work, size, info, count));
 }
 
 STAND_IN_API cublasStatus_t cublasDtrsm_v2(cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t triangle,

@@ -240,6 +240,25 @@ int syevd(void* handle, cusolverEigMode_t mode, cublasFillMode_t triangle, int n
       [=] { *result = lapack<T>().syevd(LAPACK_COL_MAJOR, 'V', letter(triangle), n, matrix, lda, eigenvalues); });
 }
 
+// Many at once, one behind the other.
+template <class T>
+int syevj_batched(void* handle, cusolverEigMode_t mode, cublasFillMode_t triangle, int n, T* a, int lda, T* values,
+                  T* work, int size, int* info, int count) {
+  Call call("cusolverDnsyevjBatched", handle);
+  if (call.is_refused()) return kRefused;
+  call.need(n > 0 && lda == n && count > 0 && mode == CUSOLVER_EIG_MODE_VECTOR,
+            "there is no matrix, or nobody wants its vectors");
+  call.take_work(work, size);
+  T* const matrices = call.memory(a, count * area(n, n));
+  T* const eigenvalues = call.memory(values, area(n, count));
+  int* const results = call.memory(info, count);
+  return call.put([=] {
+    for (int k = 0; k < count; ++k)
+      results[k] = lapack<T>().syevd(LAPACK_COL_MAJOR, 'V', letter(triangle), n, matrices + k * area(n, n), n,
+                                     eigenvalues + k * n);
+  });
+}
+
 template <class T>
 int gesvd(void* handle, signed char left, signed char right, int rows, int columns, T* a, int lda, T* values, T* vt,
           int ldvt, T* work, int size, int* info) {
@@ -257,6 +276,35 @@ int gesvd(void* handle, signed char left, signed char right, int rows, int colum
     std::vector<T> rest(static_cast<size_t>(columns));
     *result = lapack<T>().gesvd(LAPACK_COL_MAJOR, 'O', 'A', rows, columns, matrix, lda, singular_values, nullptr, rows,
                                 vectors, ldvt, rest.data());
+  });
+}
+
+// Many at once, one behind the other, with all left vectors.
+template <class T>
+int gesvdj_batched(void* handle, cusolverEigMode_t mode, int rows, int columns, T* a, int lda, T* values, T* u, int ldu,
+                   T* v, int ldv, T* work, int size, int* info, int count) {
+  constexpr int kMost = 32;
+  Call call("cusolverDngesvdjBatched", handle);
+  if (call.is_refused()) return kRefused;
+  call.need(rows <= kMost && columns <= kMost, "these are too large");
+  call.need(columns > 0 && rows >= columns && lda == rows && ldu == rows && ldv == columns && count > 0,
+            "these are no matrices with more rows than columns that lie together");
+  call.need(mode == CUSOLVER_EIG_MODE_VECTOR, "nobody wants vectors");
+  call.take_work(work, size);
+  const int64_t square = area(columns, columns);
+  T* const matrices = call.memory(a, count * area(rows, columns));
+  T* const singular_values = call.memory(values, area(columns, count));
+  T *const left = call.memory(u, count * area(rows, rows)), *const right = call.memory(v, count * square);
+  int* const results = call.memory(info, count);
+  return call.put([=] {
+    std::vector<T> rest(static_cast<size_t>(columns)), turned(static_cast<size_t>(square));
+    for (int k = 0; k < count; ++k) {
+      results[k] = lapack<T>().gesvd(LAPACK_COL_MAJOR, 'A', 'A', rows, columns, matrices + k * area(rows, columns),
+                                     rows, singular_values + area(k, columns), left + k * area(rows, rows), rows,
+                                     turned.data(), columns, rest.data());
+      for (int64_t i = 0; i < square; ++i)
+        right[k * square + i] = turned[static_cast<size_t>(i % columns * columns + i / columns)];
+    }
   });
 }
 
