@@ -1,20 +1,25 @@
-"""Tries the CUDA plug-in on a machine with a GPU, most telling steps first. Usage: gpu_check.py [REPORT.json]
+"""Tries the CUDA plug-in on a machine with a GPU, most telling steps first.
 
-Time on such a machine may be short, so the report is written anew after each step. With the release build:
-HEADRACE_CUDA=1 PYTHONPATH=build/release/python python tools/gpu_check.py. With HEADRACE_CUDA_DRIVER and
-HEADRACE_CUDA_COMPILER of the stand-in (docs/cuda.md) it tries itself.
+Usage: gpu_check.py [REPORT.json] [-j PROCESSES] [-k WORDS]
+
+Time on such a machine may be short: steps share the GPU, those that take times come last, alone, and the
+report is written anew after each. With the release build: HEADRACE_CUDA=1 PYTHONPATH=build/release/python python
+tools/gpu_check.py. With HEADRACE_CUDA_DRIVER and its like of the stand-in (docs/cuda.md) it tries itself.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -104,6 +109,61 @@ def run_tests(chosen: str) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return {"said": done.stdout.strip().splitlines()[-1]}
+
+
+def try_decompositions() -> dict[str, Any]:
+    """Factors, eigenvalues and singular values of single matrices and of stacks, put together again."""
+    import numpy
+
+    import headrace as mx
+    from headrace import np
+
+    report: dict[str, float] = {}
+
+    def note(name: str, found: Any, expected: Any) -> None:
+        report[name] = float(abs(found - expected).max() / abs(expected).max())
+
+    for dtype, limit in (("float32", 1e-4), ("float64", 1e-11)):
+        for shape in ((5, 7, 7), (64, 64), (3, 40, 40), (257, 257)):
+            a = numpy.random.default_rng(1).normal(size=shape).astype(dtype)
+            symmetric = a + numpy.swapaxes(a, -1, -2)
+            with mx.gpu(0):
+                values, vectors = (x.asnumpy() for x in np.linalg.eigh(np.array(symmetric)))
+                left, singular, right = (x.asnumpy() for x in np.linalg.svd(np.array(a)))
+                inverse = np.linalg.inv(np.array(a)).asnumpy()
+            turned = numpy.swapaxes(vectors, -1, -2)
+            note(f"eigh, {dtype}, {shape}", vectors * values[..., None, :] @ turned, symmetric)
+            note(f"svd, {dtype}, {shape}", left * singular[..., None, :] @ right, a)
+            note(f"inv, {dtype}, {shape}", inverse, numpy.linalg.inv(a))
+        wrong = {name: error for name, error in report.items() if dtype in name and not error < limit}
+        assert not wrong, wrong
+    return {"largest error": max(report.values()), "computed on the host": mx.runtime.detours()}
+
+
+def try_networks() -> dict[str, Any]:
+    """Networks of the zoo beside the host."""
+    import headrace as mx
+
+    report = {}
+    names = {
+        "mobilenet0.25": 64,
+        "resnet18_v2": 64,
+        "squeezenet1.0": 64,
+        "densenet121": 224,
+        "inceptionv3": 299,
+    }
+    for name, edge in list(names.items())[: 1 if on_stand_in() else None]:
+        mx.random.seed(2)
+        net = mx.gluon.model_zoo.vision.get_model(name, classes=10)
+        net.initialize(mx.init.Xavier())
+        data = mx.nd.random.uniform(shape=(2, 3, edge, edge))
+        here = net(data).asnumpy()
+        net.collect_params().reset_ctx(mx.gpu(0))
+        net.hybridize()
+        there = net(data.as_in_context(mx.gpu(0))).asnumpy()
+        report[name] = float(abs(there - here).max() / abs(here).max())
+    assert max(report.values()) < 1e-4, report
+    return {"largest errors": report, "computed on the host": mx.runtime.detours()}
 
 
 def try_training() -> dict[str, Any]:
@@ -294,35 +354,79 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "NCCL": lambda: run_tests("CudaGangs.*"),  # these two, with one GPU: the tests that need no more
     "NCCL between ranks": lambda: run_tests("CudaRankGangs.*"),
     "training": try_training,
-    "convolutions and recurrent layers": lambda: run_tests("CudaDnn*"),
     "decompositions of matrices": lambda: run_tests("CudaSolverLibrary*:CudaDecompositions*"),
+    "decompositions beside NumPy": try_decompositions,
+    "graphs in C++": lambda: run_tests("CudaGraphs.*"),
+    "operators": lambda: run_tests("Ways/OperatorsOnCuda*/0"),
+    "operators with strides": lambda: run_tests("Ways/OperatorsOnCuda*/1"),
+    "gradients of operators": lambda: run_tests("Ways/OperatorsOnCuda*/2"),
+    "convolutions and recurrent layers": lambda: run_tests("CudaDnn*"),
     "kernels in every dtype": lambda: run_tests("CudaKernels*"),
     "moves, draws and order": lambda: run_tests(
         "*-CudaCompiler*:KernelCache*:CudnnPlans*:CudaDecompositions*:CudaSolverLibrary*:CudaDevices*:CudaDnn*:"
         "CudaGangs*:CudaGraphs*:CudaRankGangs*:CudaKernels*:Ways/*"
     ),
-    "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
-    "graphs in C++": lambda: run_tests("CudaGraphs.*"),
-    "graphs": try_graphs,
+    "networks": try_networks,
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
+}
+TIMED: dict[str, Callable[[], dict[str, Any]]] = {
+    "graphs": try_graphs,
     "speed": measure,
     "speed of layers": measure_layers,
 }
 
 
-def main(path: pathlib.Path) -> int:
+def outcome_here(step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return {"ok": True, **step()}
+    except Exception:
+        return {"ok": False, "why": traceback.format_exc()[-6000:]}
+
+
+def outcome_of(name: str) -> dict[str, Any]:
+    """Of a step in a process of its own, with all that it starts; more than ten minutes are too many."""
+    start = time.perf_counter()
+    child = subprocess.Popen(
+        [sys.executable, __file__, "--step", name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said, _ = child.communicate(timeout=600)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)
+        said, _ = child.communicate()
+    last = said.strip().rpartition("\n")[2]
+    outcome = json.loads(last) if last.startswith("{") else {"ok": False, "why": said[-6000:]}
+    return {**outcome, "seconds": round(time.perf_counter() - start, 2)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("report", nargs="?", type=pathlib.Path, default="gpu_check.json")
+    parser.add_argument(
+        "-j", type=int, default=os.cpu_count(), help="steps at once (default: one for each core)"
+    )
+    parser.add_argument("-k", default="", help="steps whose name contains one of these words, split at |")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.step:
+        print("\n" + json.dumps(outcome_here({**STEPS, **TIMED}[arguments.step])))
+        return 0
     report: dict[str, Any] = {}
-    for name, step in STEPS.items():
-        start = time.perf_counter()
-        try:
-            outcome = {"ok": True, **step()}
-        except Exception:
-            outcome = {"ok": False, "why": traceback.format_exc()[-6000:]}
-        report[name] = {**outcome, "seconds": round(time.perf_counter() - start, 2)}
-        path.write_text(json.dumps(report, indent=2) + "\n")
-        print(f"{name}: {'ok' if outcome['ok'] else 'FAILED'} ({report[name]['seconds']} s)", flush=True)
+    for steps, processes in ((STEPS, arguments.j), (TIMED, 1)):
+        chosen = [name for name in steps if any(word in name for word in arguments.k.split("|"))]
+        with ThreadPoolExecutor(processes) as pool:
+            names = {pool.submit(outcome_of, name): name for name in chosen}
+            for done in as_completed(names):
+                name, outcome = names[done], done.result()
+                report[name] = outcome
+                arguments.report.write_text(json.dumps(report, indent=2) + "\n")
+                print(f"{name}: {'ok' if outcome['ok'] else 'FAILED'} ({outcome['seconds']} s)", flush=True)
     return 0 if all(outcome["ok"] for outcome in report.values()) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "gpu_check.json")))
+    sys.exit(main())
