@@ -3,8 +3,9 @@
 Usage: gpu_check.py [REPORT.json] [-j PROCESSES] [-k WORDS]
 
 Time on such a machine may be short: steps share the GPU, those that take times come last, alone, and the
-report is written anew after each. With the release build: HEADRACE_CUDA=1 PYTHONPATH=build/release/python python
-tools/gpu_check.py. With HEADRACE_CUDA_DRIVER and its like of the stand-in (docs/cuda.md) it tries itself.
+report is written anew after each. With the release build: HEADRACE_CUDA=1 PYTHONPATH=build/release/python
+python tools/gpu_check.py. With HEADRACE_CUDA_DRIVER and its like of the stand-in (docs/cuda.md) it tries
+itself.
 """
 
 from __future__ import annotations
