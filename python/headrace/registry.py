@@ -129,6 +129,10 @@ def get_create_func(base_class, nickname):
             return name
         if isinstance(name, dict):
             return create(**name)
+        assert not isinstance(name, type), (
+            f"{nickname} must be a name or an instance, got the class {name.__name__}; "
+            f"write {name.__name__}()"
+        )
         assert isinstance(name, str), f"{nickname} must be of string type, got {type(name).__name__}"
         if complete:
             described = json.loads(name)

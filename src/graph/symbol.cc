@@ -243,7 +243,11 @@ Symbol Symbol::load(const std::string& path) {
   } catch (const Error& error) {
     fail(ErrorKind::kRuntime, "symbol.load: Open \"{}\": {}", path, error.what());
   }
-  return from_json(text);
+  try {
+    return from_json(text);
+  } catch (const Error& error) {
+    fail(error.kind(), "{}: {}", path, error.what());
+  }
 }
 
 Symbol Symbol::from_json(std::string_view text) { return Symbol(read_graph(text)); }

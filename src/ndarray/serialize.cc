@@ -289,7 +289,11 @@ NamedArrays parse_arrays(std::string_view bytes) {
 
 NamedArrays load_arrays(const std::string& path) {
   MappedFile file(path);
-  return parse_arrays(file.bytes());
+  try {
+    return parse_arrays(file.bytes());
+  } catch (const Error& error) {
+    fail(error.kind(), "{}: {}", path, error.what());
+  }
 }
 
 }  // namespace headrace

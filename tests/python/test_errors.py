@@ -42,6 +42,11 @@ def recorded(write):
         write(y)
 
 
+class WithoutInit(gluon.nn.HybridBlock):
+    def __init__(self):
+        self.layer = gluon.nn.Dense(3)
+
+
 def iadd(y):
     y += 1
 
@@ -137,6 +142,7 @@ CASES = {
     "ragged with a dtype": (lambda: nd.array([[1, 2], [3]], dtype="int32"), TypeError, ["nested sequence"]),
     # random
     "seed": (lambda: random.seed(float("nan")), ValueError, ["nan"]),
+    "filled with None": (lambda: np.full((2,), None), TypeError, ["fill_value", "None"]),
     "generator": (lambda: random.set_generator("dice"), ValueError, ["dice", "philox"]),
     "np scale": (lambda: np.random.normal(0, -1, (2,)), ValueError, ["scale"]),
     "nd scale": (lambda: nd.random.normal(0, -1, shape=(2,)).asnumpy(), MXNetError, ["scale"]),
@@ -157,6 +163,8 @@ CASES = {
     # files
     "missing file": (lambda: nd.load("/no/such/file"), MXNetError, ["/no/such/file", "No such file"]),
     "broken bytes": (lambda: nd.load_frombuffer(b"abc"), MXNetError, ["Invalid NDArray file format"]),
+    "broken file": (lambda: nd.load(__file__), MXNetError, [__file__, "Invalid NDArray file format"]),
+    "broken symbols": (lambda: sym.load(__file__), MXNetError, [__file__, "symbol file"]),
     "saved number": (lambda: nd.save("x", 3), ValueError, ["int"]),
     "saved item": (lambda: nd.save("x", [3]), TypeError, ["int"]),
     "saved nd by npx": (lambda: npx.save("x", A23), ValueError, ["array"]),
@@ -171,6 +179,13 @@ CASES = {
     ),
     "trainer": (lambda: gluon.Trainer([3], "sgd"), ValueError, ["Parameters"]),
     "loader": (lambda: gluon.data.DataLoader([1, 2]), ValueError, ["batch_size"]),
+    "batch size": (lambda: gluon.data.DataLoader([1, 2], "4"), TypeError, ["batch_size", "'4'"]),
+    "class of an initializer": (
+        lambda: gluon.nn.Dense(2, in_units=3).initialize(init.Xavier),
+        AssertionError,
+        ["class Xavier", "Xavier()"],
+    ),
+    "super().__init__()": (WithoutInit, AttributeError, ["WithoutInit", "self.layer", "super().__init__("]),
 }
 
 

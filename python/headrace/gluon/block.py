@@ -95,6 +95,11 @@ class Block:
         known = self.__dict__
         if name in known:
             self._check_reassignment(name, known[name], value)
+        elif "_children" not in known and isinstance(value, (Block, Parameter)):
+            raise AttributeError(
+                f"{type(self).__name__}: self.{name} cannot hold a {type(value).__name__} yet; begin "
+                "__init__ with super().__init__(**kwargs)"
+            )
         if isinstance(value, Block):
             self.register_child(value, name)
         elif isinstance(value, Parameter):

@@ -39,7 +39,8 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
     """An array of one value, or of an array's values repeated to ``shape``; float32, of a bool bool, unless
     ``dtype``.
 
-    Raises ValueError for a negative extent or an array that does not broadcast to ``shape``.
+    Raises ValueError for a negative extent or an array that does not broadcast to ``shape``, TypeError for
+    None.
 
     Examples
     --------
@@ -51,6 +52,8 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
         result = _broadcast_to(fill_value, shape)
         result = result if dtype is None else result.astype(dtype)
         return result if out is None else result.copyto(out)
+    if fill_value is None:
+        raise TypeError("np.full: expected a number or an array as fill_value, got None")
     if dtype is None:
         dtype = "bool" if isinstance(fill_value, (bool, _numpy.bool_)) else "float32"
     if isinstance(fill_value, (bool, _numpy.bool_)):

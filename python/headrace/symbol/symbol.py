@@ -475,4 +475,7 @@ def load(fname):
         raise MXNetError(f'symbol.load: Open "{fname}": {error.strerror}') from None
     except UnicodeDecodeError as error:
         raise MXNetError(f"symbol.load: {fname} is no text: {error}") from None
-    return fromjson(text)
+    try:
+        return fromjson(text)
+    except MXNetError as error:
+        raise type(error)(f"{fname}: {error}") from None

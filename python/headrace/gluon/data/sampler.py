@@ -1,5 +1,6 @@
 """Samplers: the order in which the items of a dataset are read."""
 
+import numbers
 from itertools import islice
 
 import numpy
@@ -145,6 +146,8 @@ class BatchSampler(Sampler):
     """
 
     def __init__(self, sampler, batch_size, last_batch="keep"):
+        if not isinstance(batch_size, numbers.Real):
+            raise TypeError(f"BatchSampler: batch_size must be a number, got {batch_size!r}")
         if batch_size < 1:
             raise ValueError(f"BatchSampler: batch_size must be at least 1, got {batch_size}")
         self._sampler = sampler
