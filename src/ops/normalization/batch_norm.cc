@@ -189,13 +189,7 @@ OpDef with_known_statistics() {
        .inputs = {"data", "gamma", "beta", "mean", "inverse_deviation"},
        .infer =
            [](Infer& i, const BatchNormAgain& a) {
-             const Shape& data = i.shape(0);
-             const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(data.size()), "BatchNorm");
-             expect_floats(i, 0);
-             for (size_t k = 1; k < 5; ++k)
-               expect_type(i, k, Shape{data[static_cast<size_t>(axis)]}, dtype_of_parameters(i.dtype(0)));
-             i.output(data, i.dtype(0), strides_like(data, i.strides(0), axis));
-             i.cost(200 + static_cast<double>(i.size(0)) * 0.3);
+             infer_batch_norm_again(i, normalize_axis(a.axis, static_cast<int64_t>(i.shape(0).size()), "BatchNorm"));
            },
        .kernel = [](KernelContext& c, const BatchNormAgain& a) { batch_norm_again(c, a); },
        .strided_inputs = true,
@@ -374,6 +368,15 @@ MXNetError when a device fails, or has not called the layer after a minute.)";
 }
 
 }  // namespace
+
+void infer_batch_norm_again(Infer& infer, int64_t axis) {
+  const Shape& data = infer.shape(0);
+  expect_floats(infer, 0);
+  for (size_t k = 1; k < 5; ++k)
+    expect_type(infer, k, Shape{data[static_cast<size_t>(axis)]}, dtype_of_parameters(infer.dtype(0)));
+  infer.output(data, infer.dtype(0), strides_like(data, infer.strides(0), axis));
+  infer.cost(200 + static_cast<double>(infer.size(0)) * 0.3);
+}
 
 Operators batch_norm_operators() {
   OpDef plain = user_op("BatchNorm", {"_npx_batch_norm", "BatchNorm_v1", "CuDNNBatchNorm"},

@@ -49,6 +49,8 @@ struct BatchNormBack {
 extern const KernelPartOf<void(KernelContext&context, const BatchNormCore&attrs)> batch_norm_train, batch_norm_predict;
 // inputs: data, gamma, beta, mean, 1 / sqrt(variance + eps); outputs: the result that had these statistics, to the bit.
 extern const KernelPartOf<void(KernelContext& context, const BatchNormAgain& attrs)> batch_norm_again;
+// Of operators that do this; `axis` counts from the front.
+void infer_batch_norm_again(Infer& infer, int64_t axis);
 // inputs: gradient of the result, data, gamma, beta, mean, 1 / sqrt(variance + eps); outputs: gradients of data, gamma
 // and beta. Data and results lie row-major, or channels-last where the first output does.
 extern const KernelPartOf<void(KernelContext& context, const BatchNormBack& attrs)> batch_norm_backward;
