@@ -289,12 +289,15 @@ class Job:
 
     def _end_all(self, number):
         """Workers first: they may still save something, for which they need the helpers. Servers before the
-        scheduler, whose end those that have just begun would take for a loss; where no worker has come they
-        have nothing to keep, and no time to miss each other.
+        scheduler, whose end those that have just begun would take for a loss; where no worker has come nobody
+        wants to know that they miss each other.
         """
         self._is_ending = True
-        by_helpers = signal.SIGTERM if self._has_begun() else signal.SIGKILL
-        for some, by in ((self._workers, number), (self._helpers[::-1], by_helpers)):
+        if not self._has_begun():
+            for helper in self._helpers:
+                if helper.status() is None:
+                    helper.silence()
+        for some, by in ((self._workers, number), (self._helpers[::-1], signal.SIGTERM)):
             for one in some:
                 if one.status() is None:
                     one.end(by)

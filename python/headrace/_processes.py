@@ -45,6 +45,7 @@ class Process:
     def __init__(self, name, command, environment, stdin=None, may_stop=True):
         self.name = name
         self.is_told = False  # of another's failure
+        self._is_silent = False
         self._told = None  # (status, how) of the first that has failed, where it is known before the end
         self.process = self._begin(command, environment, stdin)
         if not may_stop:
@@ -68,7 +69,13 @@ class Process:
         for line in self._lines():
             self._take_line(line)
 
+    def silence(self):
+        """Whatever it says from now on is not shown."""
+        self._is_silent = True
+
     def _take_line(self, line):
+        if self._is_silent:
+            return
         self.is_told = self.is_told or blames_another(line, self.name)
         with _one_shows, contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
             self.show(line)

@@ -185,6 +185,10 @@ class Schedulers:
     def fate(self):
         return self._present[-1].fate()
 
+    def silence(self):
+        for one in self._all:
+            one.silence()
+
     def end(self, number):
         for one in self._all:
             one.end(number)
