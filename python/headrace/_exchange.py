@@ -107,7 +107,7 @@ class GradientExchange:
             order = [place for place in order if outs[place] is not None]
         if not isinstance(store, stores.KVStore):
             for place in order if outs is None else sorted(order):
-                out = grads[place] if outs is None else outs[place]
+                out = None if outs is None else outs[place]  # None: in place, which such a store may look for
                 self._calls.append((keys[place], grads[place], out, -place))
             return
         buckets = _core.gradient_buckets([grads[place][0] for place in order])

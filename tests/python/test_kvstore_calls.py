@@ -49,6 +49,16 @@ def test_dtypes_are_converted(store):
     assert pulled(store, 1) == 2000
 
 
+def test_priorities_are_whole_numbers_of_any_size(store):
+    store.init(1, filled(0))
+    store.push(1, filled(2), priority=2**40)
+    store.push(1, filled(3), priority=-(2**40))
+    assert pulled(store, 1) == 3
+    for call in (store.push, store.pushpull):
+        with pytest.raises(TypeError, match="priority must be an int, got 1.5"):
+            call(1, filled(0), priority=1.5)
+
+
 DTYPES = """
 import json
 import numpy as onp

@@ -38,6 +38,7 @@ class Adder(KVStoreBase):
             one[:] = value.as_in_context(one.ctx)
 
     def pushpull(self, key, value, out=None, priority=0):
+        self.is_in_place = out is None
         self.broadcast(key, self.total(value), value if out is None else out)
 
     def total(self, value):
@@ -173,6 +174,12 @@ def assert_close(found, wanted):
 def test_training_is_that_of_a_local_store(kind, given, train):
     store = kind.__name__ if given == "name" else kind()
     assert_close(train(store), train("local"))
+
+
+def test_a_store_that_sums_for_a_trainer_is_told_that_it_is_in_place():
+    store = Adder()
+    by_trainer(store, update_on_kvstore=False)
+    assert store.is_in_place
 
 
 @pytest.mark.parametrize("frontend", ["trainer", "module"])

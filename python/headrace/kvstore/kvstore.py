@@ -1,5 +1,6 @@
 """KVStore: a store of the library, as MXNet's programs know it."""
 
+import operator
 import warnings
 import weakref
 
@@ -17,6 +18,9 @@ __all__ = ["KVStore"]
 
 _COMPRESSIONS = ("2bit",)
 _DEFAULT_THRESHOLD = 0.5
+
+
+_FIRST = 2**31 - 1  # the greatest priority
 
 
 def _as_list(arrays):
@@ -53,6 +57,15 @@ def _given(operation, name, value):
     if value is None:
         raise AssertionError(f"kvstore {operation}: {name} is missing")
     return value
+
+
+def _priority(operation, priority):
+    """An int that the store can compare; the greatest and the least there are stand for what is beyond."""
+    try:
+        number = operator.index(priority)
+    except TypeError:
+        raise ArrayTypeError(f"kvstore {operation}: priority must be an int, got {priority!r}") from None
+    return max(-_FIRST, min(number, _FIRST))
 
 
 class KVStore(KVStoreBase):
@@ -109,7 +122,7 @@ class KVStore(KVStoreBase):
 
         Keys are updated by number or, if they are str, in the order in which they were inited.
         """
-        self._store.push(*keyed("push", key, value), priority)
+        self._store.push(*keyed("push", key, value), _priority("push", priority))
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
         """Writes what is stored into the arrays of `out`. Unless `ignore_sparse` is False, row_sparse ones
@@ -125,19 +138,19 @@ class KVStore(KVStoreBase):
             dense = [[array for array in arrays if array.stype == "default"] for arrays in outs]
             keys = [one for one, arrays in zip(keys, dense) if arrays]
             outs = [arrays for arrays in dense if arrays]
-        self._store.pull(keys, outs, priority)
+        self._store.pull(keys, outs, _priority("pull", priority))
 
     def pushpull(self, key, value, out=None, priority=0):
         """`push` of `value`, then `pull` into `out`; None: into the arrays of `value`."""
         keys, values = keyed("pushpull", key, value)
         out_keys, outs = (keys, values) if out is None else keyed("pushpull", key, out)
-        self._store.pushpull(keys, values, out_keys, outs, priority)
+        self._store.pushpull(keys, values, out_keys, outs, _priority("pushpull", priority))
 
     def broadcast(self, key, value, out, priority=0):
         """`init` with `value`, then `pull` into `out`: once per key."""
         outs = keyed("broadcast", key, _given("broadcast", "out", out))
         self._store.init(*keyed("broadcast", key, value))
-        self._store.pull(*outs, priority)
+        self._store.pull(*outs, _priority("broadcast", priority))
 
     def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
         """Writes the stored rows that `row_ids` names into the row_sparse arrays of `out`, which have no
@@ -161,7 +174,7 @@ class KVStore(KVStoreBase):
             _, ids = keyed(operation, key, row_ids)
         else:
             ids = [_as_list(row_ids)]
-        self._store.row_sparse_pull(keys, outs, ids, priority)
+        self._store.row_sparse_pull(keys, outs, ids, _priority(operation, priority))
 
     def set_gradient_compression(self, compression_params):
         """Makes what is pushed travel at two bits an element.

@@ -4,6 +4,8 @@ Processes are started by mpirun, or by `python -m headrace.launch --mpi`. What b
 (process sets, its timeline) is not here.
 """
 
+import numpy
+
 from .. import distributed
 from .. import optimizer as _optimizer
 from ..base import ArrayTypeError, ArrayValueError
@@ -27,9 +29,13 @@ __all__ = [
     "broadcast_",
     "broadcast_object",
     "broadcast_parameters",
+    "ccl_built",
     "cross_rank",
     "cross_size",
+    "cuda_built",
+    "ddl_built",
     "gloo_built",
+    "gloo_enabled",
     "grouped_allreduce",
     "grouped_allreduce_",
     "init",
@@ -41,6 +47,7 @@ __all__ = [
     "mpi_threads_supported",
     "nccl_built",
     "rank",
+    "rocm_built",
     "shutdown",
     "size",
 ]
@@ -81,11 +88,11 @@ mpi_enabled = mpi_built
 
 
 def gloo_built(verbose=False):
+    """False: of Horovod's libraries MPI alone is here."""
     return False
 
 
-def nccl_built(verbose=False):
-    return False
+gloo_enabled = nccl_built = ccl_built = cuda_built = ddl_built = rocm_built = gloo_built
 
 
 class _NoCompression:
@@ -133,18 +140,26 @@ def _operation(average, op):
     return op
 
 
+def _times(array, factor):
+    """In the array's dtype; of integers what the product is without its fraction, as Horovod has it."""
+    if factor == 1.0:
+        return array
+    if numpy.issubdtype(array.dtype, numpy.integer):
+        return (array.astype("float64") * factor).astype(array.dtype)
+    return array * factor
+
+
 def allreduce(
     tensor, average=None, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0, op=None
 ):
     """The mean of `tensor` over all ranks, or what `op` says: Average, Sum, Min or Max. `prescale_factor`
-    multiplies what goes out, `postscale_factor` what comes. `priority` counts for nothing: what is ready
-    first goes first.
+    multiplies what goes out, `postscale_factor` what comes; integers lose fractions. `priority` counts for
+    nothing: what is ready first goes first.
     """
     op = _operation(average, op)
-    given = tensor if prescale_factor == 1.0 else tensor * prescale_factor
+    given = _times(tensor, prescale_factor)
     result = distributed.all_reduce(given, "sum" if op == Average else op, name=name or "")
-    factor = postscale_factor / size() if op == Average else postscale_factor
-    return result if factor == 1.0 else result * factor
+    return _times(result, postscale_factor / size() if op == Average else postscale_factor)
 
 
 def allreduce_(

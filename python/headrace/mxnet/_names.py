@@ -49,6 +49,8 @@ def missing_text(path: str) -> str:
     """What to say of a path that Headrace does not have."""
     if is_public(path):
         return f"{path} is not in Headrace yet"
+    if not path.startswith("mxnet"):  # of horovod
+        return f"{path} is not in Headrace"
     text = f"{path} is not in Headrace, and is no public name of MXNet {MXNET_VERSION}"
     likely = nearest(path)
     return f"{text}. Did you mean {' or '.join(likely)}?" if likely else text

@@ -2,6 +2,7 @@
 
 import horovod.mxnet as hvd
 import mxnet as mx
+import numpy
 from mxnet import autograd, gluon, nd
 
 hvd.init()
@@ -23,6 +24,12 @@ assert hvd.allgather(nd.array([[rank]])).shape == (size, 1)
 array = nd.array([rank])
 assert hvd.broadcast(array, root_rank=1).asscalar() == 1 and array.asscalar() == rank
 assert hvd.broadcast_(array, root_rank=1) is array and array.asscalar() == 1
+assert hvd.mpi_enabled() and not (hvd.gloo_enabled() or hvd.cuda_built() or hvd.rocm_built())
+counts = nd.array([10, 20], dtype="int32")
+assert hvd.allreduce_(counts).asnumpy().tolist() == [10, 20] and counts.dtype == numpy.int32
+odd = nd.array([3], dtype="int64")
+halves = hvd.allreduce(odd, op=hvd.Sum, prescale_factor=0.5, postscale_factor=1.5)
+assert halves.asscalar() == int(1.5 * size) and halves.dtype == numpy.int64
 assert hvd.broadcast_object([rank], root_rank=0) == [0]
 
 
