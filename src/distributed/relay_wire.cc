@@ -55,10 +55,11 @@ struct RelayWire::Answer {
 class RelayWire::Transfer final : public collective::Transfer {
  public:
   // `wait`: until others, which their programs may not do; none: they do it by themselves.
-  Transfer(RelayWire& wire, Lane lane, size_t server, size_t bytes, std::shared_ptr<Answer> answer, Receive receive,
-           std::optional<Standstill::Wait> wait)
+  Transfer(RelayWire& wire, Lane lane, uint64_t number, size_t server, size_t bytes, std::shared_ptr<Answer> answer,
+           Receive receive, std::optional<Standstill::Wait> wait)
       : wire_(wire),
         lane_(lane),
+        number_(number),
         server_(server),
         bytes_(bytes),
         answer_(std::move(answer)),
@@ -78,7 +79,7 @@ class RelayWire::Transfer final : public collective::Transfer {
     waits_.reset();
     if (!answer_->status.ok()) raise();
     receive_(answer_->elements);
-    ++wire_.done_[static_cast<size_t>(lane_)];
+    wire_.done_[static_cast<size_t>(lane_)].note(number_);
     if (bytes_ + answer_->elements.size() >= kManyBytes) wire_.tell(server_);
     answer_->elements = {};
     return is_done_ = true;
@@ -94,6 +95,7 @@ class RelayWire::Transfer final : public collective::Transfer {
 
   RelayWire& wire_;
   const Lane lane_;
+  const uint64_t number_;
   const size_t server_, bytes_;
   const std::shared_ptr<Answer> answer_;
   const Receive receive_;
@@ -161,7 +163,7 @@ Load RelayWire::load_of(size_t server, const Pieces& pieces) {
 }
 
 std::shared_ptr<RelayWire::Answer> RelayWire::ask(size_t server, TransferRequest transfer, Load load, bool moves) {
-  for (const uint64_t done : done_) transfer.add_done(done);
+  for (const CompletedTransfers& done : done_) transfer.add_done(done.below());
   Request request;
   *request.mutable_transfer() = std::move(transfer);
   auto answer = std::make_shared<Answer>();
@@ -195,7 +197,7 @@ Standstill::Wait RelayWire::wait_for(Lane lane, uint64_t number) const {
     transfer.set_lane(static_cast<uint32_t>(lane));
     transfer.set_number(number);
     transfer.set_asks(true);
-    for (const uint64_t done : done_by_lane) transfer.add_done(done);
+    for (const CompletedTransfers& done : done_by_lane) transfer.add_done(done.below());
     return request;
   };
   const auto arrive = [&session = session_, question] { return session.exchange_with_all("exchange", question()); };
@@ -223,7 +225,7 @@ TransferPtr RelayWire::begin(Lane lane, const Pieces& given, std::span<const siz
   size_t bytes = 0;
   for (const std::span<const std::byte> piece : given) bytes += piece.size();
   const bool moves = lane != Lane::kAgreement;
-  return std::make_unique<Transfer>(*this, lane, server, bytes,
+  return std::make_unique<Transfer>(*this, lane, number, server, bytes,
                                     ask(server, std::move(transfer), load_of(server, given), moves), std::move(receive),
                                     moves ? std::nullopt : std::optional(wait_for(lane, number)));
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collective/wire.h"
+#include "distributed/completed_transfers.h"
 #include "distributed/session.h"
 
 namespace headrace::distributed {
@@ -62,7 +63,8 @@ class RelayWire final : public collective::Wire {
   const int rank_, size_;
   std::shared_ptr<const std::atomic<int>> waiting_;  // null: the program waits until the wire is there
   std::optional<collective::Machines> machines_;
-  std::array<uint64_t, collective::kCommonLanes> begun_{}, done_{};  // by lane
+  std::array<uint64_t, collective::kCommonLanes> begun_{};           // by lane
+  std::array<CompletedTransfers, collective::kCommonLanes> done_{};  // by lane
 };
 
 // Of the job of this process. Raises RuntimeError where it has no servers, and as the constructor.
