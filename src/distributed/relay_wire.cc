@@ -163,7 +163,7 @@ Load RelayWire::load_of(size_t server, const Pieces& pieces) {
 }
 
 std::shared_ptr<RelayWire::Answer> RelayWire::ask(size_t server, TransferRequest transfer, Load load, bool moves) {
-  for (const CompletedTransfers& done : done_) transfer.add_done(done.below());
+  for (const uint64_t done : done_by_lane()) transfer.add_done(done);
   Request request;
   *request.mutable_transfer() = std::move(transfer);
   auto answer = std::make_shared<Answer>();
@@ -179,6 +179,12 @@ std::shared_ptr<RelayWire::Answer> RelayWire::ask(size_t server, TransferRequest
   return answer;
 }
 
+RelayWire::Counts RelayWire::done_by_lane() const {
+  Counts counts{};
+  std::ranges::transform(done_, counts.begin(), [](const CompletedTransfers& done) { return done.below(); });
+  return counts;
+}
+
 void RelayWire::tell(size_t server) { ask(server, {}, {}); }
 
 void RelayWire::abort(const std::string& why) {
@@ -191,13 +197,13 @@ void RelayWire::abort(const std::string& why) {
 
 // Its functions are called in another thread, maybe when the wire is not there any more.
 Standstill::Wait RelayWire::wait_for(Lane lane, uint64_t number) const {
-  const auto question = [lane, number, done_by_lane = done_] {
+  const auto question = [lane, number, all_done = done_by_lane()] {
     Request request;
     TransferRequest& transfer = *request.mutable_transfer();
     transfer.set_lane(static_cast<uint32_t>(lane));
     transfer.set_number(number);
     transfer.set_asks(true);
-    for (const CompletedTransfers& done : done_by_lane) transfer.add_done(done.below());
+    for (const uint64_t done : all_done) transfer.add_done(done);
     return request;
   };
   const auto arrive = [&session = session_, question] { return session.exchange_with_all("exchange", question()); };

@@ -46,6 +46,7 @@ class RelayWire final : public collective::Wire {
     std::mutex mutex;
     std::function<void()> tell;  // guarded by mutex
   };
+  using Counts = std::array<uint64_t, collective::kCommonLanes>;
   using Pieces = std::vector<std::span<const std::byte>>;
   // Puts what the others gave where it belongs.
   using Receive = std::function<void(const Elements&)>;
@@ -55,6 +56,7 @@ class RelayWire final : public collective::Wire {
   Load load_of(size_t server, const Pieces& pieces);
   std::shared_ptr<Answer> ask(size_t server, TransferRequest transfer, Load load, bool moves = true);
   Standstill::Wait wait_for(collective::Lane lane, uint64_t number) const;
+  Counts done_by_lane() const;
   void tell(size_t server);
   void find_machines();
 
@@ -63,7 +65,7 @@ class RelayWire final : public collective::Wire {
   const int rank_, size_;
   std::shared_ptr<const std::atomic<int>> waiting_;  // null: the program waits until the wire is there
   std::optional<collective::Machines> machines_;
-  std::array<uint64_t, collective::kCommonLanes> begun_{};           // by lane
+  Counts begun_{};                                                   // by lane
   std::array<CompletedTransfers, collective::kCommonLanes> done_{};  // by lane
 };
 
