@@ -86,6 +86,8 @@ int64_t area(int rows, int columns) { return int64_t{rows} * columns; }
 
 bool has_solver() { return solver_library() != nullptr; }
 
+bool is_stack_of_small(int rows, int64_t count) noexcept { return count > 1 && rows <= kMostOfJacobi; }
+
 template <class T>
 Solver<T>::Solver(CudaStream& stream, Memory memory)
     : stream_(stream), memory_(std::move(memory)), handles_(handles_of(device_of(stream))) {
@@ -219,11 +221,6 @@ void Solver<T>::gesvd(int rows, int columns, const MatrixBatch<T>& a, T* singula
                                       rows, singular_values + k * columns, nullptr, rows,
                                       right + k * area(columns, columns), columns, memory, size, nullptr, info + k),
           "gesvd");
-}
-
-template <class T>
-bool Solver<T>::is_stack_of_small(int rows, int64_t count) noexcept {
-  return count > 1 && rows <= kMostOfJacobi;
 }
 
 template <class T>

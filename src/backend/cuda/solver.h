@@ -28,6 +28,9 @@ struct MatrixBatch {
   int64_t count;
 };
 
+// Whether gesvdj takes so many matrices of so many rows.
+bool is_stack_of_small(int rows, int64_t count) noexcept;
+
 enum class SolverTriangle : uint8_t { kLower, kUpper };
 
 // What is put on the stream of the work that is being launched, by the launch thread of its device. T is float or
@@ -57,11 +60,9 @@ class Solver {
   void syevd(SolverTriangle triangle, int n, const MatrixBatch<T>& a, T* eigenvalues, int* info);
   // rows >= columns. Left vectors are the columns of a, right ones the rows of `right` (columns, columns).
   void gesvd(int rows, int columns, const MatrixBatch<T>& a, T* singular_values, T* right, int* info);
-  // For gesvdj: whether there are so many matrices, and such small ones.
-  static bool is_stack_of_small(int rows, int64_t count) noexcept;
-  // By Jacobi's method, of a stack of small ones; rows >= columns. Vectors are the columns of `left` (rows, rows), of
-  // which the first belong to the singular values, and of `right` (columns, columns). What is in `a` afterwards means
-  // nothing.
+  // By Jacobi's method, of what is_stack_of_small(); rows >= columns. Vectors are the columns of `left` (rows, rows),
+  // of which the first belong to the singular values, and of `right` (columns, columns). What is in `a` afterwards
+  // means nothing.
   void gesvdj(int rows, int columns, const MatrixBatch<T>& a, T* singular_values, T* left, T* right, int* info);
   // op(A) X = alpha B, or X op(A) = alpha B, b being (rows, columns).
   void trsm(bool left, SolverTriangle triangle, bool transpose, int rows, int columns, T alpha, const MatrixBatch<T>& a,

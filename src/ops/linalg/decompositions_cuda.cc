@@ -280,7 +280,7 @@ void decompose_singular_cuda(KernelContext& c) {
   const Tensor &from = c.input(0), &u = c.output(0), &l = c.output(1), &v = c.output(2);
   if (v.size == 0) return;
   const Stack s = stack_of(v.shape);
-  const bool are_small = Solver<float>::is_stack_of_small(s.columns, s.count);
+  const bool are_small = is_stack_of_small(s.columns, s.count);
   Tensor matrices = v;
   if (are_small) matrices.data = c.workspace(static_cast<size_t>(v.size) * item_size(v.dtype));
   copy_packed(c, from, matrices.data);

@@ -86,13 +86,13 @@ struct ReductionKernel {
   const Formula& epilogue;
   Combine combine;
   ComputeType type, held;  // of elements and of partial results
-  std::vector<DType> inputs;
+  std::vector<DType> inputs = {};
   DType output;
   int kept, reduced;  // dimensions
   int width;          // threads to a result, or, of packs, beside each other
-  int pack;           // neighbouring results of a thread; 0: it works on one
-  int along;          // neighbours, of one result, that it loads at once; 0: they do not lie together
-  bool across, is_whole, has_initial;
+  int pack = 0;       // neighbouring results of a thread; 0: it works on one
+  int along = 0;      // neighbours, of one result, that it loads at once; 0: they do not lie together
+  bool across = false, is_whole = true, has_initial;
 
   std::string call() const {
     if (pack > 0) return fmt::format("reduce_packs<headrace::Reduce, {}, {}>", pack, width);
@@ -229,21 +229,19 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
   const int64_t results = layout.kept.count, elements = layout.reduced.count;
   const int pack = pack_of(layout, inputs);
   const int width = width_for(layout, pack);
-  ReductionKernel kernel{reduction.prologue(),
-                         reduction.epilogue(),
-                         reduction.combine(),
-                         type,
-                         held,
-                         {},
-                         output.dtype,
-                         layout.kept.size(),
-                         layout.reduced.size(),
-                         width,
-                         pack,
-                         pack == 0 && width >= kWarp ? pack_along(layout, inputs) : 0,
-                         layout.is_across,
-                         true,
-                         options.initial.has_value()};
+  ReductionKernel kernel{.prologue = reduction.prologue(),
+                         .epilogue = reduction.epilogue(),
+                         .combine = reduction.combine(),
+                         .type = type,
+                         .held = held,
+                         .output = output.dtype,
+                         .kept = layout.kept.size(),
+                         .reduced = layout.reduced.size(),
+                         .width = width,
+                         .pack = pack,
+                         .along = pack == 0 && width >= kWarp ? pack_along(layout, inputs) : 0,
+                         .across = layout.is_across,
+                         .has_initial = options.initial.has_value()};
   for (const Operand& input : inputs) kernel.inputs.push_back(input.dtype);
   const double count = options.count.value_or(static_cast<double>(elements));
   // How what goes into one result is cut follows from how operands lie, so that sums do not depend on the GPU.
@@ -260,21 +258,17 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
   const Operand partial{parts, dtype_of(held), strides.data()};
   const Layout rows(Shape{results, chunks}, {&partial, 1}, 0b10);
   const ReductionOptions last{.initial = options.initial};
-  const ReductionKernel merge{same(),
-                              reduction.epilogue(),
-                              reduction.combine(),
-                              held,
-                              held,
-                              {dtype_of(held)},
-                              output.dtype,
-                              rows.kept.size(),
-                              rows.reduced.size(),
-                              kWarp,
-                              0,
-                              0,
-                              false,
-                              true,
-                              options.initial.has_value()};
+  const ReductionKernel merge{.prologue = same(),
+                              .epilogue = reduction.epilogue(),
+                              .combine = reduction.combine(),
+                              .type = held,
+                              .held = held,
+                              .inputs = {dtype_of(held)},
+                              .output = output.dtype,
+                              .kept = rows.kept.size(),
+                              .reduced = rows.reduced.size(),
+                              .width = kWarp,
+                              .has_initial = options.initial.has_value()};
   launch_reduction({merge, rows, {&partial, 1}, output.data, 1, chunks, count, last});
 }
 
