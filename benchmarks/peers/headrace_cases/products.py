@@ -26,7 +26,7 @@ def ten_finished_products():
 
 
 CASES = (
-    {f"matmul float32 {n}": on(lambda x: np.dot(x, x), (n, n)) for n in (64, 256, 1024, 2048)}
+    {f"matmul float32 {n}": on(lambda x: np.dot(x, x), (n, n)) for n in (64, 256, 1024, 2048, 3072)}
     | {f"matmul bfloat16 {n}": bfloat16(n) for n in (256, 1024, 2048)}
     | {
         "batch_dot 64 x 128": on(lambda x: npx.batch_dot(x, x), (64, 128, 128)),

@@ -11,7 +11,7 @@ def ten_products():
         np.dot(a, a)
 
 
-CASES = {f"matmul float32 {n}": on(lambda x: np.dot(x, x), (n, n)) for n in (64, 256, 1024, 2048)} | {
+CASES = {f"matmul float32 {n}": on(lambda x: np.dot(x, x), (n, n)) for n in (64, 256, 1024, 2048, 3072)} | {
     "10 x (normal, product) (1000, 1000), not waiting": lambda: ten_products,
     "10 x (normal, product) (1000, 1000), waiting once": lambda: ten_products,
     "10 x (normal, product) (1000, 1000), MXNet's numbers": lambda: ten_products,

@@ -12,7 +12,7 @@ def ten_products():
 
 
 CASES = (
-    {f"matmul float32 {n}": on(lambda x: x @ x, (n, n)) for n in (64, 256, 1024, 2048)}
+    {f"matmul float32 {n}": on(lambda x: x @ x, (n, n)) for n in (64, 256, 1024, 2048, 3072)}
     | {f"matmul bfloat16 {n}": on(lambda x: x @ x, (n, n), dtype=torch.bfloat16) for n in (256, 1024, 2048)}
     | {
         "batch_dot 64 x 128": on(lambda x: torch.bmm(x, x), (64, 128, 128)),

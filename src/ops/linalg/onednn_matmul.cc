@@ -9,7 +9,9 @@ namespace {
 
 using dnnl::memory;
 
-constexpr int64_t kFewRows = 64;  // of a: beyond, the library rearranges b in less time than it multiplies
+constexpr int64_t kFewRows = 64;   // of a: beyond, the library rearranges b in less time than it multiplies
+constexpr int64_t kAtOnce = 1024;  // columns of wide products
+constexpr int64_t kTile = 64;      // columns that are computed together
 
 struct Matmul {
   dnnl::matmul primitive;
@@ -19,7 +21,36 @@ struct Matmul {
   std::unordered_map<int, memory> arguments;
 };
 
-onednn::Key key_of(const Gemm& g, int width, bool any_layout) {
+// Some columns of a product, whose c has rows that are further apart than these columns are many.
+struct Columns {
+  Gemm gemm;
+  int64_t c_row_stride;
+};
+
+Columns columns_of(const Gemm& g, int64_t first, int64_t count) {
+  Columns part{g, g.n};
+  const auto behind = [size = item_size(g.dtype)](const void* data, int64_t elements) {
+    return static_cast<const char*>(data) + elements * static_cast<int64_t>(size);
+  };
+  part.gemm.n = std::min(count, g.n - first);
+  part.gemm.b.data = behind(g.b.data, first * g.b.column_stride);
+  part.gemm.c = const_cast<char*>(behind(g.c, first));
+  if (g.bias) part.gemm.bias = behind(g.bias, first);
+  return part;
+}
+
+// How many columns are computed by one call. Where b lies row after row in float32 and is wide, the library reads it
+// where it lies, badly: a product of 3072 by 3072 takes it three times as long as three of 1024 columns.
+int64_t columns_at_once(const Gemm& g) {
+  constexpr int64_t kManyRows = 256;  // of b
+  const bool is_read_in_place = g.dtype == DType::kFloat32 && g.b.column_stride == 1 && g.k >= kManyRows;
+  if (!is_read_in_place || g.n <= kAtOnce + kAtOnce / 4) return g.n;
+  const int64_t parts = (g.n + kAtOnce - 1) / kAtOnce;
+  return ((g.n + parts - 1) / parts + kTile - 1) / kTile * kTile;
+}
+
+onednn::Key key_of(const Columns& part, int width, bool any_layout) {
+  const Gemm& g = part.gemm;
   onednn::Key key{width,
                   any_layout,
                   static_cast<int64_t>(g.dtype),
@@ -27,6 +58,7 @@ onednn::Key key_of(const Gemm& g, int width, bool any_layout) {
                   g.m,
                   g.n,
                   g.k,
+                  part.c_row_stride,
                   g.a.row_stride,
                   g.a.column_stride,
                   g.b.row_stride,
@@ -56,7 +88,8 @@ memory::desc describe(const Gemm& g, const MatrixStack& matrix, int64_t rows, in
 }
 
 // Null when oneDNN has no implementation. `any_layout`: b is taken in the layout that oneDNN likes best.
-std::unique_ptr<Matmul> make_matmul(const Gemm& g, bool any_layout) {
+std::unique_ptr<Matmul> make_matmul(const Columns& part, bool any_layout) {
+  const Gemm& g = part.gemm;
   const memory::desc a = describe(g, g.a, g.m, g.k), given = describe(g, g.b, g.k, g.n);
   if (!a || !given) return nullptr;
   const memory::desc b =
@@ -66,7 +99,8 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g, bool any_layout) {
   dims.insert(dims.end(), {g.m, g.n});
   bias_dims.push_back(g.n);
   memory::dims c_strides(dims.size(), 1);
-  for (size_t i = dims.size() - 1; i-- > 0;) c_strides[i] = c_strides[i + 1] * std::max<int64_t>(1, dims[i + 1]);
+  for (size_t i = dims.size() - 1; i-- > 0;)
+    c_strides[i] = i + 2 == dims.size() ? part.c_row_stride : c_strides[i + 1] * std::max<int64_t>(1, dims[i + 1]);
   memory::desc c(dims, onednn::type_of(g.dtype), c_strides);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -99,26 +133,66 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g, bool any_layout) {
   return made;
 }
 
+// Memory that one call needs after the other.
+class Workspace {
+ public:
+  explicit Workspace(KernelContext& context) : context_(context) {}
+
+  void* of(size_t bytes) {
+    if (bytes > bytes_) data_ = context_.workspace(bytes_ = bytes);
+    return data_;
+  }
+
+ private:
+  KernelContext& context_;
+  size_t bytes_ = 0;
+  void* data_ = nullptr;
+};
+
+// Null when oneDNN has no implementation. Valid until the next call.
+Matmul* prepared(const Columns& part, int width, bool any_layout) {
+  auto& cache = thread_service<onednn::ThreadCache<Matmul>>();
+  return cache.get(key_of(part, width, any_layout), [&] { return make_matmul(part, any_layout); });
+}
+
+// Once b is there.
+void execute(Matmul& matmul, Workspace& workspace, const Gemm& g) {
+  dnnl::stream& stream = onednn::thread_stream();
+  matmul.a.set_data_handle(const_cast<void*>(g.a.data));
+  matmul.c.set_data_handle(g.c);
+  if (g.bias) matmul.bias.set_data_handle(const_cast<void*>(g.bias));
+  if (matmul.scratch_bytes > 0) matmul.scratch.set_data_handle(workspace.of(matmul.scratch_bytes));
+  matmul.primitive.execute(stream, matmul.arguments);
+  stream.wait();
+}
+
+// With b in the layout that oneDNN likes best, where a copy of it in that is kept; false: none is.
+bool multiply_by_kept(Workspace& workspace, const Columns& product, int width) {
+  const Gemm& g = product.gemm;
+  if (!g.b.storage || g.m > kFewRows) return false;
+  Matmul* const matmul = prepared(product, width, true);
+  if (!matmul || !matmul->b.begin_kept(onednn::thread_stream(), const_cast<void*>(g.b.data), g.b.storage)) return false;
+  execute(*matmul, workspace, g);
+  return true;
+}
+
+// False: oneDNN has no implementation.
+bool multiply_columns(KernelContext& context, Workspace& workspace, const Columns& part, int width) {
+  Matmul* const matmul = prepared(part, width, false);
+  if (!matmul) return false;
+  matmul->b.begin(context, onednn::thread_stream(), const_cast<void*>(part.gemm.b.data));
+  execute(*matmul, workspace, part.gemm);
+  return true;
+}
+
 }  // namespace
 
 bool onednn_matmul(KernelContext& context, const Gemm& g, int width) {
-  auto& cache = thread_service<onednn::ThreadCache<Matmul>>();
-  dnnl::stream& stream = onednn::thread_stream();
-  const auto prepared = [&](bool any_layout) {
-    return cache.get(key_of(g, width, any_layout), [&] { return make_matmul(g, any_layout); });
-  };
-  Matmul* matmul = g.b.storage && g.m <= kFewRows ? prepared(true) : nullptr;
-  if (!matmul || !matmul->b.begin_kept(stream, const_cast<void*>(g.b.data), g.b.storage)) {
-    matmul = prepared(false);
-    if (!matmul) return false;
-    matmul->b.begin(context, stream, const_cast<void*>(g.b.data));
-  }
-  matmul->a.set_data_handle(const_cast<void*>(g.a.data));
-  matmul->c.set_data_handle(g.c);
-  if (g.bias) matmul->bias.set_data_handle(const_cast<void*>(g.bias));
-  if (matmul->scratch_bytes > 0) matmul->scratch.set_data_handle(context.workspace(matmul->scratch_bytes));
-  matmul->primitive.execute(stream, matmul->arguments);
-  stream.wait();
+  Workspace workspace(context);
+  if (multiply_by_kept(workspace, columns_of(g, 0, g.n), width)) return true;
+  const int64_t columns = columns_at_once(g);
+  for (int64_t first = 0; first < g.n; first += columns)
+    if (!multiply_columns(context, workspace, columns_of(g, first, columns), width)) return false;
   return true;
 }
 

@@ -43,7 +43,9 @@ TEST_P(DotOf, EverySizeAndTranspose) {
                          {64, 48, 1},
                          {1, 300, 200},
                          {300, 1, 200},
-                         {70, 90, 50}}) {
+                         {70, 90, 50},
+                         {3, 2500, 260},
+                         {66, 1290, 256}}) {
     for (int flags = 0; flags < 4; ++flags) {
       bool ta = flags & 1, tb = flags & 2;
       NDArray a = random_array(ta ? Shape{k, m} : Shape{m, k}, GetParam(), 1);
@@ -72,6 +74,17 @@ TEST(Dot, ReadsStridedInputsAsTheyLie) {
   NDArray turned = call("transpose", {a});
   EXPECT_EQ(call("dot", {turned, b}).to_vector<float>(),
             call("dot", {a, b}, {{"transpose_a", true}}).to_vector<float>());
+}
+
+TEST(Dot, WideStacksAndRowsWithABiasAreWhole) {
+  constexpr int64_t kRows = 5, kWide = 2100, kDeep = 256;
+  const NDArray a = random_array({kRows, kDeep}), b = random_array({kDeep, kWide}, DType::kFloat32, 2);
+  const NDArray one = call("dot", {a, b}), bias = random_array({kWide}, DType::kFloat32, 3);
+  ASSERT_EQ(one.to_vector<float>(), expected(floats(a), floats(b), kRows, kWide, kDeep, false, false));
+  const NDArray biased = call("FullyConnected", {a, call("transpose", {b}), bias}, {{"num_hidden", kWide}});
+  EXPECT_EQ(biased.to_vector<float>(), call("broadcast_add", {one, bias}).to_vector<float>());
+  const NDArray stack = call("batch_dot", {call("stack", {a, a}), call("stack", {b, call("negative", {b})})});
+  EXPECT_EQ(stack.to_vector<float>(), call("stack", {one, call("negative", {one})}).to_vector<float>());
 }
 
 TEST(Dot, EmptySumsAreZero) {
