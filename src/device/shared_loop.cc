@@ -160,7 +160,7 @@ class Company {
   }
 
  private:
-  static constexpr int kLeastPatience = 8, kMostPatience = 1 << 16;  // loops
+  static constexpr int kLeastPatience = 2, kMostPatience = 1 << 16;  // loops
   static constexpr int kAvoided = 2048;  // loops: they take several times as long as a thread stays without a core
 
   // Without taking the cache line from other cores where nothing changes.
