@@ -1,5 +1,7 @@
 // What libheadrace_distributed.so gives to the library that loads it.
 
+#include <grpc/grpc.h>
+
 #include "base/check.h"
 #include "collective/distributed_library.h"
 #include "distributed/relay_wire.h"
@@ -23,6 +25,10 @@ void take_part(ServerProgram& program) {
   run_server(job, program);
 }
 
+// gRPC ends when the last channel does, and begins again with the next one, in threads that may still be at it when the
+// process ends. With this it begins once and does not end.
+void begin_grpc() { [[maybe_unused]] static const bool has_begun = (grpc_init(), true); }
+
 }  // namespace
 }  // namespace headrace::distributed
 
@@ -32,5 +38,6 @@ headrace_distributed() {
       .make_store = headrace::distributed::make_remote_store,
       .serve = headrace::distributed::take_part,
       .open_wire = headrace::distributed::open_relay_wire};
+  headrace::distributed::begin_grpc();
   return &library;
 }
