@@ -20,6 +20,8 @@ class Track;
 
 class Work {
  public:
+  // What profilers call it; lives as long as the work.
+  virtual const char* name() const noexcept = 0;
   // Once, in the thread that launches, before begin(), or in a thread of the stream, between begin() and end().
   virtual void launch() noexcept = 0;
   // Its turn has come. False: it has failed, and nothing of it may run. In a thread of the stream, as end() and fail().

@@ -87,8 +87,10 @@ namespace {
 // Work that the calling thread waits for.
 class AwaitedWork final : public Work {
  public:
-  AwaitedWork(Device device, FunctionRef<void()> body) noexcept : body_(body), scratch_(device) {}
+  AwaitedWork(const char* name, Device device, FunctionRef<void()> body) noexcept
+      : name_(name), body_(body), scratch_(device) {}
 
+  const char* name() const noexcept override { return name_; }
   void launch() noexcept override {
     try {
       body_();
@@ -112,6 +114,7 @@ class AwaitedWork final : public Work {
   }
 
  private:
+  const char* const name_;
   const FunctionRef<void()> body_;
   Scratch scratch_;
   std::vector<std::shared_ptr<const void>> held_;
@@ -124,7 +127,7 @@ void Engine::run_on_stream(const TaskSpec& spec, FunctionRef<void()> body) {
   Stream& stream = *spec.stream;
   const Accelerator& accelerator = stream.accelerator();
   if (const std::exception_ptr lost = accelerator.lost()) std::rethrow_exception(lost);
-  AwaitedWork work(accelerator.device(), body);
+  AwaitedWork work(spec.name, accelerator.device(), body);
   const uint64_t number = stream.launch(work).number;
   stream.synchronize(number);
   stream.report_times(number);

@@ -22,6 +22,8 @@ void Launch::fail(FailurePtr failure) noexcept {
     static_cast<void>(failure.release());
 }
 
+const char* Launch::name() const noexcept { return task_->name; }
+
 void Launch::launch() noexcept {
   try {
     task_->body_type->run(task_->body);

@@ -35,7 +35,8 @@ class Launch final : public RefCounted<Launch>, public Work {
   void remember(FailurePtr before) { before_.push_back(std::move(before)); }
   const FailurePtr& failure_before(size_t written) const noexcept { return before_[written]; }
 
-  // The task's body, and what becomes of it on the stream.
+  // The task's name and body, and what becomes of it on the stream.
+  const char* name() const noexcept override;
   void launch() noexcept override;
   bool begin() noexcept override;
   void end() noexcept override;

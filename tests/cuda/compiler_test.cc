@@ -1,9 +1,12 @@
 // Kernels and their compiler: NVRTC where the toolkit is (`ctest -R cuda.nvrtc`), otherwise the stand-in for it.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <thread>
+#include <vector>
 
 #include "backend/cuda/compiler.h"
 #include "backend/cuda/kernel_cache.h"
@@ -11,12 +14,16 @@
 #include "device/kernel_module.h"
 #include "device/registry.h"
 #include "headrace/error.hpp"
+#include "headrace/rtc.hpp"
 #include "op/catalogue.h"
 #include "op/formula/source_cuda.h"
+#include "op/formula/transfer.h"
 #include "op/kernel_table.h"
 #include "op/pointwise.h"
 #include "tests/cuda/beside_host.h"
+#include "tests/cuda/stand_in/machine_code.h"
 #include "tests/support/operator_samples.h"
+#include "tests/support/raised.h"
 
 namespace headrace {
 namespace {
@@ -95,6 +102,28 @@ TEST(CudaCompiler, CompilesForTheArchitectureThatOptionsName) {
   EXPECT_NE(image.find("nothing"), std::string::npos);
 }
 
+// A sum of many values in an order that needs all of them at once.
+constexpr const char* kManyRegisters = R"(
+extern "C" __global__ void many(float *x) {
+  float held[100];
+  for (int i = 0; i < 100; ++i) held[i] = x[threadIdx.x + 1024 * i];
+  __syncthreads();
+  float sum = 0;
+  for (int i = 99; i >= 0; --i) sum = sum * x[i] + held[i];
+  x[threadIdx.x] = sum;
+}
+)";
+
+TEST(CudaCompiler, MakesKernelsThatAMultiprocessorHasNoRoomFor) {
+  if (is_stand_in()) GTEST_SKIP() << "ctest -R cuda.nvrtc asks the real compiler";
+  const rtc::CudaKernel kernel = rtc::CudaModule(kManyRegisters).get_kernel("many", "float *x");
+  const NDArray x = as_in_context(NDArray::from(std::vector<float>(102400), {102400}), kGpu0);
+  kernel.launch({x}, kGpu0, {1, 1, 1}, {256, 1, 1});
+  EXPECT_NO_THROW(x.wait_to_read());
+  kernel.launch({x}, kGpu0, {1, 1, 1}, {1024, 1, 1});
+  EXPECT_THAT(test::raised_by([&] { x.wait_to_read(); }).what(), testing::HasSubstr("too many resources"));
+}
+
 TEST(KernelCache, MakesAKernelOnce) {
   int count = 0;
   const auto make = [&] {
@@ -130,25 +159,68 @@ TEST(KernelCache, MakesAKernelOnceForAllWhoAskAtTheSameTime) {
   for (const std::string& kernel : kernels) EXPECT_EQ(kernel, "made");
 }
 
-// Slow: half a second for each.
-TEST(CudaCompilerSlow, TakesEveryOperatorAndItsGradients) {
-  if (is_stand_in()) GTEST_SKIP() << "ctest -R cuda.nvrtc asks the real compiler";
-  int count = 0;
+// A multiprocessor has 65536 registers, and a block 256 threads: several have room at a time. What lies in memory are
+// digits of pi, for sines of large numbers, and what calls of long functions save.
+constexpr unsigned kMostRegisters = 128, kMostStackBytes = 128;
+
+// Compiles kernels, a few to a program, as it is programs that take time.
+void compile_together(std::span<const FormulaKernel> kernels, int capability) {
+  constexpr size_t kTogether = 12;
+  for (size_t begin = 0; begin < kernels.size(); begin += kTogether) {
+    const auto together = kernels.subspan(begin, std::min(kTogether, kernels.size() - begin));
+    std::string image;
+    ASSERT_NO_THROW(image = compile_kernel(kernels_source(together), capability)) << "sm_" << capability;
+    const std::map<std::string, stand_in::Resources> resources = stand_in::resources_of(image.data());
+    for (const FormulaKernel& kernel : together) {
+      const auto found = resources.find(kernel.name);
+      ASSERT_NE(found, resources.end()) << kernel.name << " for sm_" << capability;
+      EXPECT_GT(found->second.registers, 0u) << kernel.name;
+      EXPECT_LE(found->second.registers, kMostRegisters) << kernel.name << " for sm_" << capability;
+      EXPECT_LE(found->second.stack_bytes, kMostStackBytes) << kernel.name << " for sm_" << capability;
+    }
+  }
+}
+
+// The formula of each operator, gradients among them, in these types by turns.
+std::vector<FormulaKernel> all_formulas(std::span<const DType> dtypes, KernelShape shape) {
+  std::vector<FormulaKernel> kernels;
   for (const OpDef& op : catalogue().all()) {
     if (!op.pointwise) continue;
     const Formula& formula = op.pointwise->formula;
-    const std::string source =
-        kernel_source(formula, ComputeType::kFloat32, operands(formula, DType::kFloat32), {.width = 4});
-    EXPECT_NO_THROW(compile_kernel(source, 90)) << op.name;
-    ++count;
+    const DType dtype = dtypes[kernels.size() % dtypes.size()];
+    kernels.push_back({.name = fmt::format("k{}_{}", kernels.size(), op.name),
+                       .formula = formula,
+                       .compute = compute_type_of(dtype),
+                       .operands = operands(formula, dtype),
+                       .shape = shape});
   }
-  EXPECT_GT(count, 150);
+  return kernels;
+}
+
+// What it computes in decides most; types in memory take turns.
+TEST(CudaCompilerSlow, TakesEveryFormulaInEveryComputeType) {
+  if (is_stand_in()) GTEST_SKIP() << "ctest -R cuda.nvrtc asks the real compiler";
+  std::map<ComputeType, std::vector<DType>> dtypes;
+  for (const DType dtype : kAllDTypes) dtypes[compute_type_of(dtype)].push_back(dtype);
+  for (const auto& [compute, of_it] : dtypes) {
+    const std::vector<FormulaKernel> kernels = all_formulas(of_it, {.width = 4});
+    EXPECT_GT(kernels.size(), 150u);
+    compile_together(kernels, 90);
+  }
+}
+
+TEST(CudaCompilerSlow, TakesEveryFormulaForEveryGpu) {
+  if (is_stand_in()) GTEST_SKIP() << "ctest -R cuda.nvrtc asks the real compiler";
+  constexpr DType kDTypes[] = {DType::kFloat32, DType::kBfloat16};
+  for (const int capability : {75, 80, 100, 120})
+    compile_together(all_formulas(kDTypes, {.width = 0, .ndim = 2}), capability);
 }
 
 constexpr DType kDTypesOfEveryKind[] = {DType::kFloat32, DType::kFloat16, DType::kInt64};
 
 // Whatever the kernels that are no formulas are compiled for: each operator's samples in dtypes of every kind. Their
-// results count elsewhere; with NVRTC they are none, as there is no GPU.
+// results count elsewhere; with NVRTC they are none, as there is no GPU. The stand-in looks whether a multiprocessor
+// has the registers and the memory that their blocks take.
 TEST(CudaCompilerSlow, TakesTheKernelsOfEveryOperatorInDTypesOfEveryKind) {
   if (is_stand_in()) GTEST_SKIP() << "ctest -R cuda.nvrtc asks the real compiler";
   int count = 0;
@@ -159,6 +231,7 @@ TEST(CudaCompilerSlow, TakesTheKernelsOfEveryOperatorInDTypesOfEveryKind) {
         for (SampleArray& input : sample.inputs) input.dtype = dtype;
         const test::Outcome made = test::outcome(op, sample, test::Way::kAlone, kGpu0);
         EXPECT_EQ(made.error.find("does not compile"), std::string::npos) << op.name << ": " << made.error;
+        EXPECT_EQ(made.error.find("too many resources"), std::string::npos) << op.name << ": " << made.error;
         ++count;
         if (sample.inputs.empty()) break;
       }

@@ -22,6 +22,7 @@ namespace {
   ::setenv("HEADRACE_CUDA_DNN", STAND_IN_LIBRARY, kKeep);
   ::setenv("HEADRACE_CUDA_SOLVER", STAND_IN_LIBRARY, kKeep);
   ::setenv("HEADRACE_CUDA_NCCL", STAND_IN_LIBRARY, kKeep);
+  ::setenv("NVTX_INJECTION64_PATH", STAND_IN_LIBRARY, kKeep);
   ::setenv("HEADRACE_CUDA_CACHE", STAND_IN_CACHE, kKeep);
   ::setenv("MXNET_ENABLE_CUDA_GRAPHS", "1", kKeep);
   ::setenv("HEADRACE_STAND_IN_MEMORY", "268435456", kKeep);

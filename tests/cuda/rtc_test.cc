@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "device/registry.h"
 #include "headrace/devices.hpp"
 #include "headrace/nd.hpp"
 #include "op/invoke.h"

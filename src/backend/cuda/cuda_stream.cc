@@ -7,6 +7,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/launch_graphs.h"
 #include "backend/cuda/pinned_memory.h"
+#include "backend/cuda/profiler_range.h"
 #include "backend/cuda/staged_copies.h"
 #include "backend/cuda/stream_times.h"
 #include "base/check.h"
@@ -59,6 +60,7 @@ struct CudaStream::Recording final : Recorder {
 // was put there already still runs, so the number counts all the same.
 Event CudaStream::launch(Work& work) {
   const ContextScope context(device_);
+  const ProfilerRange range(work.name());
   open();
   Recording recording(*this);
   bool is_timed = false;

@@ -73,6 +73,7 @@ class CapturedWork final : public Work, public Recorder {
  public:
   explicit CapturedWork(LaunchGraph& graph) noexcept : graph_(graph) {}
 
+  const char* name() const noexcept override { return "capture"; }
   void launch() noexcept override {}
   bool begin() noexcept override { return true; }
   void end() noexcept override {}

@@ -99,24 +99,39 @@ void add_parameters(KernelArguments& arguments, ComputeType compute, std::span<c
   }
 }
 
-std::string kernel_source(const Formula& formula, ComputeType compute, std::span<const DType> operands,
-                          KernelShape shape) {
-  const std::string call = shape.width > 0 ? fmt::format("run_packed<Formula, {}>", shape.width)
-                                           : fmt::format("run_strided<Formula, {}>", shape.ndim);
-  return fmt::format(R"(#include "op/formula/special_functions.cc"
+std::string kernels_source(std::span<const FormulaKernel> kernels) {
+  std::string text = R"(#include "op/formula/special_functions.cc"
 #include "op/formula/scalar.h"
 #include "op/formula/device/pointwise.cuh"
-
+)";
+  for (const FormulaKernel& kernel : kernels) {
+    const std::string formula = fmt::format("Formula_{}", kernel.name);
+    const KernelShape shape = kernel.shape;
+    const std::string call = shape.width > 0 ? fmt::format("run_packed<{}, {}>", formula, shape.width)
+                                             : fmt::format("run_strided<{}, {}>", formula, shape.ndim);
+    text += fmt::format(R"(
 namespace headrace {{
-{}}}  // namespace headrace
+{0}}}  // namespace headrace
 
-extern "C" __global__ void {}(const headrace::device::Arguments<headrace::Formula::Compute, {}, {}, {}> arguments) {{
+extern "C" __global__ void {1}(const headrace::device::Arguments<headrace::{2}::Compute, {3}, {4}, {5}> arguments) {{
   using namespace headrace;
-  device::{}(arguments);
+  device::{6}(arguments);
 }}
 )",
-                     formula_struct("Formula", formula, compute, operands), kernel_name(kFormulaKernel),
-                     operands.size(), formula.num_parameters, shape.ndim, call);
+                        formula_struct(formula.c_str(), kernel.formula, kernel.compute, kernel.operands), kernel.name,
+                        formula, kernel.operands.size(), kernel.formula.num_parameters, shape.ndim, call);
+  }
+  return text;
+}
+
+std::string kernel_source(const Formula& formula, ComputeType compute, std::span<const DType> operands,
+                          KernelShape shape) {
+  const FormulaKernel kernel{.name = kernel_name(kFormulaKernel),
+                             .formula = formula,
+                             .compute = compute,
+                             .operands = {operands.begin(), operands.end()},
+                             .shape = shape};
+  return kernels_source({&kernel, 1});
 }
 
 }  // namespace headrace

@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "headrace/dtype.hpp"
 #include "op/formula/expr.h"
@@ -32,8 +33,18 @@ std::string formula_struct(const char* name, const Formula& formula, ComputeType
 // The parameters of a formula as its kernel reads them: at least one.
 void add_parameters(KernelArguments& arguments, ComputeType compute, std::span<const double> parameters);
 
-// The source of a kernel with one argument, device::Arguments. `operands` are the types in memory of the inputs, then
-// of the outputs.
+// A kernel with one argument, device::Arguments. `operands` are the types in memory of the inputs, then of the outputs.
+struct FormulaKernel {
+  std::string name;
+  Formula formula;
+  ComputeType compute;
+  std::vector<DType> operands;
+  KernelShape shape;
+};
+
+// The source of a program with these kernels, which have names of their own.
+std::string kernels_source(std::span<const FormulaKernel> kernels);
+// That of one, which profilers know by kFormulaKernel.
 std::string kernel_source(const Formula& formula, ComputeType compute, std::span<const DType> operands,
                           KernelShape shape);
 

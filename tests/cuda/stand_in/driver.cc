@@ -22,6 +22,8 @@ T* from_handle(void* handle) noexcept {
 Context* context_of(CUcontext handle) noexcept { return from_handle<Context>(handle); }
 Stream* stream_of(CUstream handle) noexcept { return from_handle<Stream>(handle); }
 Event* event_of(CUevent handle) noexcept { return from_handle<Event>(handle); }
+Module* module_of(CUmodule handle) noexcept { return from_handle<Module>(handle); }
+Function* function_of(CUfunction handle) noexcept { return from_handle<Function>(handle); }
 
 // Where bytes of device memory lie; ends the process where they are none.
 char* on_device(const char* call, CUdeviceptr address, size_t bytes) {
@@ -37,6 +39,8 @@ const std::map<int, std::pair<const char*, const char*>> kErrors = {
     {CUDA_ERROR_ILLEGAL_ADDRESS, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
     {CUDA_ERROR_ECC_UNCORRECTABLE, {"CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"}},
     {CUDA_ERROR_LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
+    {CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+     {"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"}},
 };
 
 // --- devices and contexts --------------------------------------------------------------------------------------------
@@ -81,10 +85,10 @@ CUresult device_get_uuid(CUuuid* uuid, CUdevice device) {
 CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-      *value = 9;
+      *value = machine().compute_capability() / 10;
       break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-      *value = 0;
+      *value = machine().compute_capability() % 10;
       break;
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
       *value = 1;
@@ -347,24 +351,36 @@ CUresult module_load_data(CUmodule* module, const void* image) {
 CUresult module_get_function(CUfunction* function, CUmodule module, const char* name) {
   machine().needed("cuModuleGetFunction");
   if (const CUresult failure = machine().enter("cuModuleGetFunction")) return failure;
-  *function = reinterpret_cast<CUfunction>(find_kernel(module, name));
+  *function = reinterpret_cast<CUfunction>(find_kernel(*module_of(module), name));
   return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 CUresult module_unload(CUmodule module) {
   machine().needed("cuModuleUnload");
   if (const CUresult failure = machine().enter_outside_of_capture("cuModuleUnload")) return failure;
-  unload_image(module);
+  unload_image(module_of(module));
   return CUDA_SUCCESS;
 }
 
-CUresult func_set_attribute(CUfunction, CUfunction_attribute attribute, int value) {
+CUresult func_set_attribute(CUfunction handle, CUfunction_attribute attribute, int value) {
   machine().needed("cuFuncSetAttribute");
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
     violation("cuFuncSetAttribute of an attribute that the stand-in does not know");
   constexpr int kMostBytes = 99 << 10;
   if (value < 0 || value > kMostBytes) return CUDA_ERROR_INVALID_VALUE;
-  return machine().enter("cuFuncSetAttribute");
+  if (const CUresult failure = machine().enter("cuFuncSetAttribute")) return failure;
+  function_of(handle)->most_dynamic_bytes = static_cast<unsigned>(value);
+  return CUDA_SUCCESS;
+}
+
+// Whether a multiprocessor has what a block takes.
+bool fits(const Function& function, size_t threads, unsigned dynamic_bytes) {
+  constexpr size_t kRegisters = 64 << 10, kWarp = 32, kRegistersAtOnce = 8;
+  const auto up_to = [](size_t count, size_t step) { return (count + step - 1) / step * step; };
+  const Resources& taken = function.resources;
+  return up_to(threads, kWarp) * up_to(taken.registers, kRegistersAtOnce) <= kRegisters &&
+         dynamic_bytes <= function.most_dynamic_bytes &&
+         taken.shared_bytes + dynamic_bytes <= std::max(kUsualSharedBytes, function.most_dynamic_bytes);
 }
 
 // The bytes of the arguments that CU_LAUNCH_PARAM_BUFFER_POINTER gives.
@@ -403,12 +419,14 @@ CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, un
   constexpr unsigned kMostThreads = 1024;
   const size_t threads = size_t{block_x} * block_y * block_z, blocks = size_t{grid_x} * grid_y * grid_z;
   if (blocks == 0 || threads == 0 || threads > kMostThreads) return CUDA_ERROR_INVALID_VALUE;
+  const Function& kernel = *function_of(function);
+  if (!fits(kernel, threads, shared_bytes)) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   std::string arguments = argument_bytes(extra);
   std::vector<CUdeviceptr> uses = translate(arguments);
-  const Kernel kernel = reinterpret_cast<Kernel>(function);
   const Extents extents{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes};
-  queue.put(std::move(uses),
-            [=, arguments = std::move(arguments)] { kernel(extents, arguments.data(), threads_of_block()); });
+  queue.put(std::move(uses), [=, run = kernel.run, arguments = std::move(arguments)] {
+    run(extents, arguments.data(), threads_of_block());
+  });
   return CUDA_SUCCESS;
 }
 

@@ -7,26 +7,27 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 
 namespace stand_in {
 
+struct Module {
+  void* library = nullptr;  // null: it is machine code
+  std::map<std::string, Resources> resources;
+  std::map<std::string, Function> functions;
+};
+
 namespace {
 
-// Stands for what only a GPU can run: the first bytes of an ELF file.
-constexpr char kMachineCode[] = {0x7f, 'E', 'L', 'F'};
-int machine_code = 0;
-
-}  // namespace
-
-void* load_image(const void* image) {
-  if (std::memcmp(image, kMachineCode, sizeof kMachineCode) == 0) return &machine_code;
+// The library of an image, whose file has a name of its own: the loader takes one of a known name for the same library.
+void* open_library(const void* image) {
   uint64_t bytes = 0;
   std::memcpy(&bytes, image, sizeof bytes);
   const char* data = static_cast<const char*>(image) + sizeof bytes;
   std::string path = (std::filesystem::temp_directory_path() / "stand-in-kernel-XXXXXX").string();
-  const int file =
-      ::mkstemp(path.data());  // a name of its own: the loader takes one of a known name for the same library
+  const int file = ::mkstemp(path.data());
   if (file < 0) return nullptr;
   while (bytes > 0) {
     const ssize_t written = ::write(file, data, bytes);
@@ -40,13 +41,36 @@ void* load_image(const void* image) {
   return library;
 }
 
-void unload_image(void* module) {
-  if (module != &machine_code) ::dlclose(module);
+Kernel kernel_of(const Module& module, const std::string& name) {
+  if (module.library) return reinterpret_cast<Kernel>(::dlsym(module.library, (name + "_on_host").c_str()));
+  if (!module.resources.contains(name)) return nullptr;
+  return [](const Extents&, const void*, Threads&) {};
 }
 
-Kernel find_kernel(void* module, const char* name) {
-  if (module == &machine_code) return [](const Extents&, const void*, Threads&) {};
-  return reinterpret_cast<Kernel>(::dlsym(module, (std::string(name) + "_on_host").c_str()));
+}  // namespace
+
+Module* load_image(const void* image) {
+  auto made = std::make_unique<Module>();
+  if (is_machine_code(image)) {
+    made->resources = resources_of(image);
+  } else {
+    made->library = open_library(image);
+    if (!made->library) return nullptr;
+  }
+  return made.release();
+}
+
+void unload_image(Module* module) {
+  if (module->library) ::dlclose(module->library);
+  delete module;
+}
+
+Function* find_kernel(Module& module, const std::string& name) {
+  const Kernel kernel = kernel_of(module, name);
+  if (!kernel) return nullptr;
+  const auto known = module.resources.find(name);
+  const Resources resources = known == module.resources.end() ? Resources() : known->second;
+  return &module.functions.try_emplace(name, Function{.run = kernel, .resources = resources}).first->second;
 }
 
 }  // namespace stand_in

@@ -1,9 +1,15 @@
 // Kernels as code of the host: what the stand-in's compiler makes and its driver runs.
 #pragma once
 
+#include <string>
+
 #include "tests/cuda/stand_in/block.h"
+#include "tests/cuda/stand_in/machine_code.h"
 
 namespace stand_in {
+
+// Shared memory of a block of which nothing is said.
+inline constexpr unsigned kUsualSharedBytes = 48 << 10;
 
 // Runs all blocks, one after the other, each by `threads`; what the kernel takes lies in `arguments` as the members of
 // a struct do.
@@ -12,11 +18,20 @@ using Kernel = void (*)(const Extents& extents, const void* arguments, Threads& 
 // That of the calling thread.
 Threads& threads_of_block();
 
+// A kernel, and what launches of it have to keep to.
+struct Function {
+  Kernel run;
+  Resources resources;                              // none of what runs on the host
+  unsigned most_dynamic_bytes = kUsualSharedBytes;  // of shared memory, that a launch may ask for
+};
+
+struct Module;
+
 // A shared library that compile_kernels() made, in memory: a number of bytes, then they. Machine code of a GPU is
 // taken, too, and its kernels do nothing. Null: it is neither.
-void* load_image(const void* image);
-void unload_image(void* module);
-// Null: there is no such kernel.
-Kernel find_kernel(void* module, const char* name);
+Module* load_image(const void* image);
+void unload_image(Module* module);
+// Lives as long as the module. Null: there is no such kernel.
+Function* find_kernel(Module& module, const std::string& name);
 
 }  // namespace stand_in

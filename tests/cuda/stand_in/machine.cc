@@ -169,7 +169,8 @@ void Stream::run() {
   }
 }
 
-Machine::Machine() : process_(::getpid()) {
+Machine::Machine()
+    : compute_capability_(static_cast<int>(number_from("HEADRACE_STAND_IN_CAPABILITY", 90))), process_(::getpid()) {
   const size_t count = number_from("HEADRACE_STAND_IN_GPUS", 2);
   const size_t bytes = number_from("HEADRACE_STAND_IN_MEMORY", size_t{2} << 30);
   for (size_t device = 0; device < count; ++device)

@@ -112,6 +112,8 @@ class Machine {
   Machine();
 
   int device_count() const noexcept { return static_cast<int>(contexts_.size()); }
+  // Ten times the version: 90, or what HEADRACE_STAND_IN_CAPABILITY says.
+  int compute_capability() const noexcept { return compute_capability_; }
   Context& context(int device) { return *contexts_[static_cast<size_t>(device)]; }
   // That of the calling thread; null: none.
   Context* current() const noexcept;
@@ -131,6 +133,7 @@ class Machine {
 
  private:
   std::vector<std::unique_ptr<Context>> contexts_;
+  const int compute_capability_;
   const int process_;
   std::mutex mutex_;
   std::map<std::string, int> calls_;  // guarded by mutex_
