@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from . import _core, _settings
 from ._shell import run_command
+from .base import MXNetError
+from .context import gpu_properties, num_gpus
 
 __all__ = [
     "Feature",
@@ -232,6 +234,15 @@ def _processor() -> str:
     return platform.machine()
 
 
+def _gpu_text(device_id: int) -> str:
+    try:
+        gpu = gpu_properties(device_id)
+    except MXNetError as error:  # of a driver that does not give it
+        return str(error)
+    capability = "" if gpu.compute_capability is None else "sm_{}{}, ".format(*gpu.compute_capability)
+    return f"{gpu.name} ({capability}{gpu.total_memory / 2**30:.1f} GiB)"
+
+
 def _report() -> str:
     """What `python -m headrace.runtime` prints."""
     import numpy
@@ -242,7 +253,7 @@ def _report() -> str:
         "python": f"{platform.python_version()} with NumPy {numpy.__version__}",
         "system": platform.platform(),
         "processor": f"{_processor()}; {len(os.sched_getaffinity(0))} cores for this process",
-        "GPUs": str(_core.device_count(2)),
+        "GPUs": "; ".join(map(_gpu_text, range(num_gpus()))) or "none",
         "features": features,
     }
     width = max(map(len, facts)) + 2

@@ -117,6 +117,17 @@ void bind_gpus(nb::module_& m) {
       },
       "Bytes of a GPU: free, total.");
   m.def(
+      "gpu_properties",
+      [](int id) {
+        return translated([&] {
+          const Accelerator& gpu = *accelerator_of({DeviceType::kGpu, id});
+          const DeviceProperties known = gpu.properties();
+          return nb::make_tuple(python_text(known.name), known.compute_capability, known.processors,
+                                gpu.memory_bytes());
+        });
+      },
+      "Of a GPU: name, compute capability times ten, processors, bytes of memory; 0: not known.");
+  m.def(
       "device_features",
       [] {
         return translated([] {

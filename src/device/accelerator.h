@@ -1,8 +1,16 @@
+// What kind of device it is.
+struct DeviceProperties {
+  std::string name;            // as its maker calls it
+  int compute_capability = 0;  // NVIDIA's version of what it can do, times ten; 0: it has none
+  int processors = 0;          // each of which runs blocks of threads; 0: not known
+};
+
 // A device with streams of its own. Lives as long as the process.
 #pragma once
 
 #include <cstdint>
 #include <exception>
+#include <string>
 
 #include "device/stream.h"
 
@@ -18,6 +26,7 @@ class Accelerator {
   Device device() const noexcept { return device_; }
   // All it has, in bytes.
   virtual int64_t memory_bytes() const noexcept = 0;
+  virtual DeviceProperties properties() const = 0;
 
   virtual int stream_count() const noexcept = 0;
   virtual Stream& stream(int index) noexcept = 0;

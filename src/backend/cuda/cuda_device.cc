@@ -44,6 +44,8 @@ bool is_sticky(CUresult result) noexcept {
   return std::ranges::find(kSticky, result) != kSticky.end();
 }
 
+constexpr int kMostNameBytes = 256;
+
 }  // namespace
 
 CudaDevice::CudaDevice(const CudaDriver& driver, int id)
@@ -59,6 +61,9 @@ CudaDevice::CudaDevice(const CudaDriver& driver, int id)
                   to_string(device()));
   check(driver.device_primary_ctx_retain(&context_, handle_), "cuDevicePrimaryCtxRetain");
   total_bytes_ = static_cast<int64_t>(total);
+  char name[kMostNameBytes] = {};
+  check(driver.device_get_name(name, kMostNameBytes - 1, handle_), "cuDeviceGetName");
+  name_ = name;
   CUuuid identity{};
   check(driver.device_get_uuid(&identity, handle_), "cuDeviceGetUuid");
   for (const char byte : identity.bytes) identity_ += fmt::format("{:02x}", static_cast<unsigned char>(byte));

@@ -23,6 +23,7 @@ class CudaDevice final : public Accelerator {
   ~CudaDevice() override;
 
   int64_t memory_bytes() const noexcept override { return total_bytes_; }
+  DeviceProperties properties() const override { return {name_, compute_capability_, processors_}; }
   // Compute, host to device, device to host, then one for copies from each other GPU.
   int stream_count() const noexcept override { return static_cast<int>(streams_.size()); }
   Stream& stream(int index) noexcept override;
@@ -67,7 +68,7 @@ class CudaDevice final : public Accelerator {
   CUcontext context_ = nullptr;
   int compute_capability_ = 0, processors_ = 0;
   int64_t total_bytes_ = 0;
-  std::string identity_;
+  std::string identity_, name_;
   CudaAllocator allocator_;
   std::vector<std::unique_ptr<CudaStream>> streams_;
   CUstream gang_stream_ = nullptr;  // guarded by gang_lock(); null: not needed yet

@@ -46,6 +46,7 @@ void look_up_devices(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.device_get_count, "cuDeviceGetCount");
   look_up(driver.device_get, "cuDeviceGet");
   look_up(driver.device_get_attribute, "cuDeviceGetAttribute");
+  look_up(driver.device_get_name, "cuDeviceGetName");
   look_up(driver.device_total_mem, "cuDeviceTotalMem");
   look_up(driver.device_get_uuid, "cuDeviceGetUuid");
   look_up(driver.device_can_access_peer, "cuDeviceCanAccessPeer");

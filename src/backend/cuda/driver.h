@@ -21,6 +21,7 @@ struct CudaDriver {
   decltype(&cuDeviceGetCount) device_get_count;
   decltype(&cuDeviceGet) device_get;
   decltype(&cuDeviceGetAttribute) device_get_attribute;
+  decltype(&cuDeviceGetName) device_get_name;
   decltype(&cuDeviceTotalMem) device_total_mem;
   decltype(&cuDeviceGetUuid) device_get_uuid;
   decltype(&cuDeviceCanAccessPeer) device_can_access_peer;

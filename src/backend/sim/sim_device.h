@@ -21,6 +21,7 @@ class SimDevice final : public Accelerator {
   ~SimDevice() override;
 
   int64_t memory_bytes() const noexcept override { return allocator_.capacity(); }
+  DeviceProperties properties() const override { return {.name = "simulated"}; }
   // Compute, host to device, device to host, then one for copies from each other GPU.
   int stream_count() const noexcept override { return static_cast<int>(streams_.size()); }
   Stream& stream(int index) noexcept override { return *streams_[static_cast<size_t>(index)]; }

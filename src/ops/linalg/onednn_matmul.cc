@@ -189,8 +189,10 @@ bool multiply_columns(KernelContext& context, Workspace& workspace, const Column
 
 bool onednn_matmul(KernelContext& context, const Gemm& g, int width) {
   Workspace workspace(context);
-  if (multiply_by_kept(workspace, columns_of(g, 0, g.n), width)) return true;
+  const Columns whole = columns_of(g, 0, g.n);
+  if (multiply_by_kept(workspace, whole, width)) return true;
   const int64_t columns = columns_at_once(g);
+  if (columns >= g.n) return multiply_columns(context, workspace, whole, width);
   for (int64_t first = 0; first < g.n; first += columns)
     if (!multiply_columns(context, workspace, columns_of(g, first, columns), width)) return false;
   return true;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <string>
@@ -73,6 +74,11 @@ CUresult device_get(CUdevice* device, int ordinal) {
   if (ordinal < 0 || ordinal >= machine().device_count()) return CUDA_ERROR_INVALID_DEVICE;
   *device = ordinal;
   return machine().enter("cuDeviceGet");
+}
+
+CUresult device_get_name(char* name, int bytes, CUdevice) {
+  std::snprintf(name, static_cast<size_t>(bytes), "stand-in");
+  return machine().enter("cuDeviceGetName");
 }
 
 // The same in all processes of a machine.
@@ -500,6 +506,7 @@ const std::map<std::string, void*> kFunctions = {
     {"cuDeviceGetCount", address(device_get_count)},
     {"cuDeviceGet", address(device_get)},
     {"cuDeviceGetAttribute", address(device_get_attribute)},
+    {"cuDeviceGetName", address(device_get_name)},
     {"cuDeviceGetUuid", address(device_get_uuid)},
     {"cuDeviceTotalMem", address(device_total_mem)},
     {"cuDeviceCanAccessPeer", address(device_can_access_peer)},
