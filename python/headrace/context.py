@@ -2,7 +2,6 @@
 
 import re
 import threading
-from typing import NamedTuple
 
 from . import _core
 from .base import MXNetError, _InnermostScope
@@ -16,8 +15,6 @@ __all__ = [
     "current_context",
     "num_gpus",
     "gpu_memory_info",
-    "gpu_properties",
-    "GPUProperties",
 ]
 
 
@@ -194,43 +191,6 @@ def gpu_memory_info(device_id=0):
     if not 0 <= device_id < num_gpus():
         raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}); {num_gpus()} GPUs can be used")
     return _core.memory_info(device_id)
-
-
-class GPUProperties(NamedTuple):
-    """What kind of device a GPU is, see ``gpu_properties``.
-
-    Examples
-    --------
-    >>> mx.context.GPUProperties("a GPU", (9, 0), 132, 4_000_000_000).name
-    'a GPU'
-    """
-
-    name: str
-    compute_capability: tuple[int, int] | None
-    multi_processor_count: int | None
-    total_memory: int
-
-
-def gpu_properties(device_id=0):
-    """What kind of device a GPU is: its name, NVIDIA's compute capability as (major, minor), how many
-    multiprocessors and how many bytes of memory it has. Simulated GPUs have neither capability nor processors: None.
-
-    Raises
-    ------
-    MXNetError
-        When there is no such GPU.
-
-    Examples
-    --------
-    >>> mx.sim.configure(gpus=1, memory="4GB")
-    >>> mx.context.gpu_properties(0)
-    GPUProperties(name='simulated', compute_capability=None, multi_processor_count=None, total_memory=4000000000)
-    >>> mx.sim.configure(gpus=0, memory=0)
-    """
-    if not 0 <= device_id < num_gpus():
-        raise MXNetError(f"gpu_properties: there is no gpu({device_id}); {num_gpus()} GPUs can be used")
-    name, capability, processors, memory = _core.gpu_properties(device_id)
-    return GPUProperties(name, divmod(capability, 10) if capability else None, processors or None, memory)
 
 
 def current_context():

@@ -18,15 +18,16 @@ from typing import NamedTuple
 from . import _core, _settings
 from ._shell import run_command
 from .base import MXNetError
-from .context import gpu_properties, num_gpus
 
 __all__ = [
     "Feature",
     "Features",
+    "GPUProperties",
     "Setting",
     "cuda_graphs",
     "detours",
     "feature_list",
+    "gpu_properties",
     "operators_on_host",
     "settings",
 ]
@@ -234,6 +235,46 @@ def _processor() -> str:
     return platform.machine()
 
 
+class GPUProperties(NamedTuple):
+    """What kind of device a GPU is, see ``gpu_properties``.
+
+    Examples
+    --------
+    >>> mx.runtime.GPUProperties("a GPU", (9, 0), 132, 4_000_000_000).name
+    'a GPU'
+    """
+
+    name: str
+    compute_capability: tuple[int, int] | None
+    multi_processor_count: int | None
+    total_memory: int
+
+
+def gpu_properties(device_id: int = 0) -> GPUProperties:
+    """What kind of device a GPU is: its name, NVIDIA's compute capability as (major, minor), how many
+    multiprocessors and how many bytes of memory it has. Simulated GPUs have no capability and no
+    multiprocessors: None.
+
+    Raises
+    ------
+    MXNetError
+        When there is no such GPU.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1, memory="4GB")
+    >>> properties = mx.runtime.gpu_properties(0)
+    >>> properties.name, properties.compute_capability, properties.total_memory
+    ('simulated', None, 4000000000)
+    >>> mx.sim.configure(gpus=0, memory=0)
+    """
+    count = _core.device_count(2)
+    if not 0 <= device_id < count:
+        raise MXNetError(f"gpu_properties: there is no gpu({device_id}); {count} GPUs can be used")
+    name, capability, processors, memory = _core.gpu_properties(device_id)
+    return GPUProperties(name, divmod(capability, 10) if capability else None, processors or None, memory)
+
+
 def _gpu_text(device_id: int) -> str:
     try:
         gpu = gpu_properties(device_id)
@@ -253,7 +294,7 @@ def _report() -> str:
         "python": f"{platform.python_version()} with NumPy {numpy.__version__}",
         "system": platform.platform(),
         "processor": f"{_processor()}; {len(os.sched_getaffinity(0))} cores for this process",
-        "GPUs": "; ".join(map(_gpu_text, range(num_gpus()))) or "none",
+        "GPUs": "; ".join(map(_gpu_text, range(_core.device_count(2)))) or "none",
         "features": features,
     }
     width = max(map(len, facts)) + 2

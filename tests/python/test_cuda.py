@@ -294,7 +294,7 @@ from headrace import nd
 from headrace.mxnet import test_utils
 
 total = mx.context.gpu_memory_info(1)[1]
-assert mx.context.gpu_properties(1) == ("stand-in", (9, 0), 2, total)
+assert mx.runtime.gpu_properties(1) == ("stand-in", (9, 0), 2, total)
 assert mx.context.num_gpus() == mx.util.get_gpu_count() == len(test_utils.list_gpus()) == 2
 assert mx.util.get_gpu_memory(1) == (total, total)
 x = nd.ones((1024, 1024), ctx=mx.gpu(1))
