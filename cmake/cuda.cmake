@@ -64,8 +64,6 @@ if(NOT HEADRACE_CUSOLVER_INCLUDE)
   list(FILTER cuda_sources EXCLUDE REGEX "/solver[^/]*[.]cc$")
   list(FILTER cuda_kernels EXCLUDE REGEX "/decompositions_cuda[.]cc$")
 endif()
-# Some lack NVTX; profilers show kernels and copies then, and not which operation launched them.
-find_path(HEADRACE_NVTX_INCLUDE nvtx3/nvToolsExt.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 # Every src/ops/FAMILY/NAME_cuda.cc defines add_NAME_cuda(KernelTable&), which is called when the plug-in is used.
 set(cuda_declarations "")
 set(cuda_calls "")

@@ -1,10 +1,3 @@
-// What kind of device it is.
-struct DeviceProperties {
-  std::string name;            // as its maker calls it
-  int compute_capability = 0;  // NVIDIA's version of what it can do, times ten; 0: it has none
-  int processors = 0;          // each of which runs blocks of threads; 0: not known
-};
-
 // A device with streams of its own. Lives as long as the process.
 #pragma once
 
@@ -15,6 +8,13 @@ struct DeviceProperties {
 #include "device/stream.h"
 
 namespace headrace {
+
+// What kind of device it is.
+struct DeviceProperties {
+  std::string name;            // as its maker calls it
+  int compute_capability = 0;  // NVIDIA's version of what it can do, times ten; 0: it has none
+  int processors = 0;          // each of which runs blocks of threads; 0: not known
+};
 
 class Accelerator {
  public:

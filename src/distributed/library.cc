@@ -25,10 +25,6 @@ void take_part(ServerProgram& program) {
   run_server(job, program);
 }
 
-// gRPC ends when the last channel does, and begins again with the next one, in threads that may still be at it when the
-// process ends. With this it begins once and does not end.
-void begin_grpc() { [[maybe_unused]] static const bool has_begun = (grpc_init(), true); }
-
 }  // namespace
 }  // namespace headrace::distributed
 
@@ -38,6 +34,8 @@ headrace_distributed() {
       .make_store = headrace::distributed::make_remote_store,
       .serve = headrace::distributed::take_part,
       .open_wire = headrace::distributed::open_relay_wire};
-  headrace::distributed::begin_grpc();
+  // gRPC would end when the last channel does, and begin again with the next one, in threads that may still be at it
+  // when the process ends. With this it does not end.
+  grpc_init();
   return &library;
 }

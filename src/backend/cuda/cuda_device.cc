@@ -62,7 +62,7 @@ CudaDevice::CudaDevice(const CudaDriver& driver, int id)
   check(driver.device_primary_ctx_retain(&context_, handle_), "cuDevicePrimaryCtxRetain");
   total_bytes_ = static_cast<int64_t>(total);
   char name[kMostNameBytes] = {};
-  check(driver.device_get_name(name, kMostNameBytes - 1, handle_), "cuDeviceGetName");
+  check(driver.device_get_name(name, kMostNameBytes, handle_), "cuDeviceGetName");
   name_ = name;
   CUuuid identity{};
   check(driver.device_get_uuid(&identity, handle_), "cuDeviceGetUuid");

@@ -26,7 +26,7 @@ ProfilerRange::~ProfilerRange() { nvtxDomainRangePop(domain()); }
 
 }  // namespace headrace
 
-#else  // some packages of the toolkit lack it
+#else  // some packages of the toolkit lack it: profilers show kernels then, and not whose they are
 
 namespace headrace {
 

@@ -1,5 +1,6 @@
 #include "tests/cuda/stand_in/nvtx.h"
 
+#if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 
 #include <map>
@@ -72,3 +73,5 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(NvtxGetEx
   set(NVTX_CBID_CORE2_DomainRangePop, stand_in::pop);
   return 1;
 }
+
+#endif
