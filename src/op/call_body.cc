@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "device/scratch.h"
 #include "device/stream.h"
 #include "ndarray/strided_copy.h"
@@ -87,9 +88,14 @@ void compute_call(const OpDef& op, const Attrs& attrs, std::span<View* const> in
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket) {
   const View& first = *(outputs.empty() ? inputs : outputs)[0];
-  if (!first.storage()->device().is_host() && is_launching()) [[unlikely]]
-    return launch_call(op, attrs, inputs, outputs, ticket);
-  compute_call(op, attrs, inputs, outputs, ticket);
+  try {
+    if (!first.storage()->device().is_host() && is_launching()) [[unlikely]]
+      return launch_call(op, attrs, inputs, outputs, ticket);
+    compute_call(op, attrs, inputs, outputs, ticket);
+  } catch (const Error& error) {  // an allocator does not know for whom there is no memory
+    check(error.kind() != ErrorKind::kMemory, ErrorKind::kMemory, "{}: {}", op.shown_name(), error.what());
+    throw;
+  }
 }
 
 }  // namespace headrace

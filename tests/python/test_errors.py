@@ -239,6 +239,17 @@ def test_huge_arrays_are_refused_and_life_goes_on(make):
     assert nd.ones((2,)).sum().asscalar() == 2
 
 
+def test_an_operation_without_memory_is_named():
+    column = nd.ones((1 << 20, 1))
+    with pytest.raises(MemoryError, match=r"^broadcast_add: cpu: cannot allocate 4096.00 GiB"):
+        nd.broadcast_add(column, column.T).wait_to_read()
+    net = gluon.nn.Dense(1 << 20)
+    net.initialize()
+    net.hybridize()
+    with pytest.raises(MemoryError, match=r"^FullyConnected: cpu: cannot allocate"):
+        net(column).wait_to_read()
+
+
 def test_negative_extents_are_refused():
     for make in (
         lambda: nd.zeros((2, -3)),

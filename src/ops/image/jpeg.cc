@@ -16,7 +16,7 @@ struct Stored {
 
 JpegHandle make_handle() {
   JpegHandle handle(tjInitDecompress());
-  check(handle != nullptr, ErrorKind::kMemory, "imdecode: there is no memory for reading a JPEG file");
+  check(handle != nullptr, ErrorKind::kMemory, "there is no memory for reading a JPEG file");
   return handle;
 }
 

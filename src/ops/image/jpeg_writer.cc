@@ -20,7 +20,7 @@ std::vector<unsigned char> encode_jpeg(const Picture& picture, int64_t quality) 
   check_picture(picture, "JPEG", kMostJpegSide);
   check(picture.bits == 8, ErrorKind::kValue, "encode: a JPEG image has 8 bits per channel, got {}", picture.bits);
   const JpegHandle handle(tjInitCompress());
-  check(handle != nullptr, ErrorKind::kMemory, "encode: there is no memory for writing a JPEG file");
+  check(handle != nullptr, ErrorKind::kMemory, "there is no memory for writing a JPEG file");
   const bool is_gray = picture.channels == 1;
   const TJPF format = is_gray ? TJPF_GRAY : picture.channels == 3 ? TJPF_BGR : TJPF_BGRX;
   unsigned char* bytes = nullptr;

@@ -31,7 +31,7 @@ class Reader {
   explicit Reader(Bytes file) : source_{.file = file} {
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source_, note_png_error<PngSource>, ignore_png_warning);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
-    check(info_ != nullptr, ErrorKind::kMemory, "imdecode: there is no memory for reading a PNG file");
+    check(info_ != nullptr, ErrorKind::kMemory, "there is no memory for reading a PNG file");
     png_set_read_fn(png_, &source_, read_bytes);
     png_set_user_limits(png_, 1 << 20, 1 << 20);
     png_set_chunk_malloc_max(png_, 1 << 26);

@@ -44,7 +44,7 @@ class Writer {
   Writer() {
     png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, &target_, note_png_error<Target>, ignore_png_warning);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
-    check(info_ != nullptr, ErrorKind::kMemory, "encode: there is no memory for writing a PNG file");
+    check(info_ != nullptr, ErrorKind::kMemory, "there is no memory for writing a PNG file");
     png_set_write_fn(png_, &target_, write_bytes, flush_nothing);
   }
   ~Writer() { png_destroy_write_struct(&png_, info_ ? &info_ : nullptr); }
