@@ -93,7 +93,7 @@ def both_ways(value):
 
 def check(got, expected):
     if isinstance(expected, (tuple, list)):
-        assert type(got) is type(expected) and len(got) == len(expected)
+        assert isinstance(got, type(expected)) and len(got) == len(expected)
         for g, e in zip(got, expected):
             check(g, e)
     elif isinstance(expected, numpy.ndarray) and expected.dtype.kind != "c":

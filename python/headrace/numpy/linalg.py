@@ -1,5 +1,7 @@
 """Functions of ``np.linalg``, of arrays or symbols; and those that NumPy computes on the host (``host``)."""
 
+import functools as _functools
+
 import numpy as _numpy
 
 from .. import _core
@@ -40,18 +42,30 @@ _ON_HOST = {  # and an example of each
     """,
 }
 
-__all__ = ["eig", "eigh", "pinv", "svd", "tensorsolve", *_populate(globals(), "np.linalg"), *_ON_HOST]
+__all__ = ["eig", "eigh", "pinv", "slogdet", "svd", "tensorsolve", *_ON_HOST]
 
 _eig = _core.function("_npi_eig", True)
 _eigh = _core.function("_npi_eigh", True)
 _pinv = _core.function("_npi_pinv", True)
 _pinv_number = _core.function("_npi_pinv_scalar_rcond", True)
+_slogdet = _core.function("_npi_slogdet", True)
 _svd = _core.function("_npi_svd", True)
 _tensorsolve = _core.function("_npi_tensorsolve", True)
 
 globals().update(
     {name: _of_numpy(getattr(_numpy.linalg, name), example) for name, example in _ON_HOST.items()}
 )
+
+
+@_functools.cache
+def _result_type(function):
+    """What NumPy's function gives: a tuple, from NumPy 1.25 on one whose parts have names."""
+    return type(getattr(_numpy.linalg, function)(_numpy.eye(1)))
+
+
+def _as_numpy_gives(function, parts):
+    make = getattr(_result_type(function), "_make", tuple)
+    return parts if _is_symbol(parts) else make(parts)
 
 
 def eig(a):
@@ -73,7 +87,7 @@ def eig(a):
     >>> sorted(values.tolist())
     [2.0, 3.0]
     """
-    return tuple(_eig(a))
+    return _as_numpy_gives("eig", _eig(a))
 
 
 def eigh(a, UPLO="L"):
@@ -95,7 +109,7 @@ def eigh(a, UPLO="L"):
     >>> values.round(3)
     array([1., 3.])
     """
-    return tuple(_eigh(a, UPLO))
+    return _as_numpy_gives("eigh", _eigh(a, UPLO))
 
 
 def pinv(a, rcond=1e-15, hermitian=False):
@@ -127,6 +141,26 @@ def pinv(a, rcond=1e-15, hermitian=False):
     return _pinv(a, rcond, hermitian=False)
 
 
+def slogdet(a):
+    """Sign and logarithm of the absolute value of the determinants of the matrices ``a`` (..., n, n).
+
+    Both have the shape (...); of a singular matrix they are 0 and -inf. The gradient is that of the
+    logarithm alone.
+
+    Raises
+    ------
+    MXNetError
+        For other shapes, and for dtypes other than float32 and float64.
+
+    Examples
+    --------
+    >>> sign, logarithm = np.linalg.slogdet(np.array([[0, 1], [1, 0]]))
+    >>> float(sign), float(logarithm)
+    (-1.0, 0.0)
+    """
+    return _as_numpy_gives("slogdet", _slogdet(a))
+
+
 def svd(a):
     """Singular values and vectors of the matrices ``a`` (..., m, n), m <= n: a = ut @ diag(l) @ v.
 
@@ -146,8 +180,7 @@ def svd(a):
     >>> singular, np.allclose(np.dot(ut * singular, v), a)
     (array([3., 2.]), True)
     """
-    parts = _svd(a)
-    return parts if _is_symbol(parts) else tuple(parts)
+    return _as_numpy_gives("svd", _svd(a))
 
 
 def tensorsolve(a, b, axes=None):
@@ -169,3 +202,6 @@ def tensorsolve(a, b, axes=None):
     array([0.5, 0.5])
     """
     return _tensorsolve(a, b) if axes is None else _tensorsolve(a, b, a_axes=axes)
+
+
+__all__ += _populate(globals(), "np.linalg")

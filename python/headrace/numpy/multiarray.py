@@ -259,13 +259,14 @@ def call_on_host(function, args, kwargs):
     """Runs a NumPy function on copies of the arrays.
 
     Array results come back as np arrays on the device of the first array, those of a dtype that np arrays
-    cannot have as they are. ``out``: an array, or a tuple of one for each result, that receives the results.
+    cannot have as they are; several in the list or tuple that NumPy's function gives. ``out``: an array, or a
+    tuple of one for each result, that receives the results.
     """
     first = _first_array([*args, *kwargs.values()])
 
     def brought_back(value):
         if isinstance(value, (tuple, list)):
-            return (list if isinstance(value, list) else tuple)(map(brought_back, value))
+            return getattr(value, "_make", type(value))(map(brought_back, value))
         if not isinstance(value, _numpy.ndarray) or value.dtype.kind not in "biuf":
             return value
         return array(value, ctx=first.ctx if first is not None else None)

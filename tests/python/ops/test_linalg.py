@@ -178,7 +178,7 @@ def test_symmetric_eigenvectors(batch, dtype):
     farthest = numpy.take_along_axis(found, numpy.abs(found).argmax(-1)[..., None], -1)
     assert (farthest > 0).all()
     pair = np.linalg.eigh(np.array(matrices, dtype=dtype))
-    assert type(pair) is tuple
+    assert isinstance(pair, tuple)
     w, v = pair
     check(w, values, dtype)
     check(v, transposed(found), dtype)
@@ -478,3 +478,14 @@ def test_threads_and_batches_give_the_same_bits():
     for k, parts in found.items():
         for part, stack in zip(parts, together):
             numpy.testing.assert_array_equal(part, stack[k])
+
+
+@pytest.mark.parametrize("function", ["eig", "eigh", "qr", "slogdet", "svd"])
+def test_several_results_come_as_numpy_names_them(function):
+    matrix = numpy.array([[2.0, 1.0], [1.0, 3.0]])
+    expected = getattr(numpy.linalg, function)(matrix)
+    for result in (
+        getattr(np.linalg, function)(np.array(matrix)),
+        getattr(numpy.linalg, function)(np.array(matrix)),
+    ):
+        assert type(result) is type(expected) and isinstance(result[0], np.ndarray)
