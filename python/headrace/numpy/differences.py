@@ -135,11 +135,12 @@ def delete(arr, obj, axis=None):
     Parameters
     ----------
     obj : an integer, a slice, an array of integers or, of arrays, of bools. Its values are waited for.
+        Those of an array that are out of range count for nothing.
 
     Raises
     ------
     IndexError
-        For a place out of range.
+        For an integer out of range.
     TypeError
         For places of another kind.
 

@@ -101,6 +101,8 @@ std::vector<NDArray> remove(Arrays in, const PlaceAttrs& a) {
   Places gone = in.size() > 1 ? places_of_array(in[1], "delete")
                 : a.int_ind   ? Places{*a.int_ind}
                               : places_of_slice(a, along.extent, "delete");
+  if (in.size() > 1)  // as in MXNet, those that are not there need not go
+    std::erase_if(gone, [&](int64_t place) { return place < -along.extent || place >= along.extent; });
   normalize(gone, along.extent, along.extent, "delete");
   std::vector<bool> is_gone(static_cast<size_t>(along.extent));
   for (int64_t place : gone) is_gone[static_cast<size_t>(place)] = true;

@@ -287,4 +287,11 @@ def test_places_to_delete_are_those_of_numpy():
     x = np.arange(5)
     assert np.delete(x, np.array([-1, 0], dtype="int64")).asnumpy().tolist() == [1, 2, 3]
     with pytest.raises(IndexError, match="delete: index 7 is out of bounds"):
-        np.delete(x, np.array([1, 7], dtype="int64"))
+        np.delete(x, 7)
+
+
+def test_places_to_delete_that_are_not_there_count_for_nothing():
+    x = np.arange(5)
+    assert np.delete(x, np.array([1, 7], dtype="int64")).asnumpy().tolist() == [0, 2, 3, 4]
+    assert np.delete(x, np.array([-9, -6, 5], dtype="int32")).asnumpy().tolist() == x.tolist()
+    assert np.delete(np.ones((2, 0)), np.array([0], dtype="int64"), axis=1).shape == (2, 0)
