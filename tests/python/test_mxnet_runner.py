@@ -335,8 +335,23 @@ outer = nn.Dense(2, prefix="outer_")
 with _BlockScope(outer):
     prefix, parameters = _BlockScope.create(None, None, "inner")
 print(prefix, parameters.prefix, _BlockScope.create("own_", None, "inner")[0])
+
+from mxnet.name import NameManager
+class Named:  # all that a scope of operators needs
+    prefix, _empty_prefix = "named_", False
+with _BlockScope(Named()):
+    print(NameManager.current.get(None, "relu"))
 """
-    assert output_of(code).split() == ["outer_inner0_", "outer_inner0_", "own_"]
+    assert output_of(code).split() == ["outer_inner0_", "outer_inner0_", "own_", "named_relu0"]
+
+
+def test_shapes_of_outputs_by_name():
+    code = """
+import mxnet as mx
+layer = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")
+print(mx.symbol_doc.SymbolDoc.get_output_shape(layer, x=(3, 4)))
+"""
+    assert output_of(code) == "{'fc_output': (3, 2)}"
 
 
 def test_names_of_util():

@@ -25,7 +25,6 @@ class BlockScope:
 
     def __init__(self, block):
         self._block = block
-        self._counter = block._child_counter
         self._outer = []
 
     @classmethod
@@ -46,8 +45,8 @@ class BlockScope:
         return full_prefix, ParameterDict(own_prefix, inherited)
 
     def _next(self, hint):
-        count = self._counter.get(hint, 0)
-        self._counter[hint] = count + 1
+        count = self._block._child_counter.get(hint, 0)
+        self._block._child_counter[hint] = count + 1
         return f"{hint}{count}_"
 
     def __enter__(self):

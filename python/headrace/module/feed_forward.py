@@ -79,11 +79,16 @@ def _counting_from_one(callback):
     return call
 
 
+def _those_named(names, params):
+    return params and {name: params[name] for name in names if name in params}
+
+
 class FeedForward:
     """A symbol that is trained and used with arrays or iterators; deprecated in favour of Module.
 
     `epoch_size`: batches in an epoch (default: all); `numpy_batch_size`: samples in batches made of arrays;
-    other keywords go to the optimizer. `arg_params`, `aux_params`: parameters to start from, and those found.
+    other keywords go to the optimizer. `arg_params`, `aux_params`: parameters to start from, and those found;
+    with `allow_extra_params` those that the symbol does not have are left out.
 
     Examples
     --------
@@ -113,6 +118,9 @@ class FeedForward:
         self.arg_params = arg_params
         self.aux_params = aux_params
         self.allow_extra_params = allow_extra_params
+        if allow_extra_params:
+            self.arg_params = _those_named(symbol.list_arguments(), arg_params)
+            self.aux_params = _those_named(symbol.list_auxiliary_states(), aux_params)
         self.begin_epoch = begin_epoch
         self.kwargs = kwargs
 

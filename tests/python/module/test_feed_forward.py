@@ -127,3 +127,14 @@ def test_labels_of_any_name_are_not_needed_to_predict():
     found = model.predict(numpy.ones((6, 3), "float32"))
     assert model.ctx == [mx.cpu()]
     numpy.testing.assert_allclose(found, numpy.tile([0.26894142, 0.7310586], (6, 1)), rtol=1e-5)
+
+
+def test_parameters_that_the_symbol_lacks_are_left_out_where_that_is_allowed():
+    inner = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    given = {name: mx.nd.ones((2, 3)) for name in ("fc_weight", "other_weight")}
+    given["fc_bias"] = mx.nd.zeros((2,))
+    model = mx.model.FeedForward(inner, arg_params=given, allow_extra_params=True)
+    assert sorted(model.arg_params) == ["fc_bias", "fc_weight"] and model.aux_params is None
+    assert model.predict(numpy.ones((4, 3), "float32")).tolist() == [[3, 3]] * 4
+    with pytest.raises(ValueError, match="other_weight"):
+        mx.model.FeedForward(inner, arg_params=given).predict(numpy.ones((4, 3), "float32"))
