@@ -227,18 +227,24 @@ std::vector<double> bin_edges(std::span<const NDArray> in, const HistogramAttrs&
   return edges;
 }
 
+// That of the edges that are given; those of equal bins may be fractions.
+DType dtype_of_edges(std::span<const DType> inputs) {
+  if (inputs.size() > 1) return inputs[1];
+  return is_floating(inputs[0]) ? inputs[0] : DType::kFloat32;
+}
+
 OpDef histogram() {
   return general<HistogramAttrs>(
       {.name = "_histogram",
        .aliases = {"_npi_histogram"},
-       .doc = "How many elements fall into each bin, as int64, and the bin edges. The last bin includes its upper "
-              "edge. Waits "
-              "for the arrays. Raises ValueError for edges that fall or a number of bins that is not positive.",
+       .doc = "How many elements fall into each bin, as int64, and the bin edges, in the dtype of those given. The "
+              "last bin includes its upper edge. Waits for the arrays. Raises ValueError for edges that fall or a "
+              "number of bins that is not positive.",
        .inputs = {"data", "bins"},
        .optional_inputs = 1,
        .outputs = 2,
-       .result_dtype = [](std::span<const DType> inputs, const Attrs& a,
-                          size_t k) { return k == 0 ? DType::kInt64 : result_dtypes::floating(inputs, a, k); },
+       .result_dtype = [](std::span<const DType> inputs, const Attrs&,
+                          size_t k) { return k == 0 ? DType::kInt64 : dtype_of_edges(inputs); },
        .compose = [](std::span<const NDArray> in, const HistogramAttrs& a) -> std::vector<NDArray> {
          const std::vector<double> x = values_of<double>(in[0], ComputeType::kFloat64);
          const std::vector<double> edges = bin_edges(in, a, x);
@@ -251,8 +257,9 @@ OpDef histogram() {
          const Device device = in[0].device();
          NDArray bounds =
              NDArray::from_host(edges.data(), {static_cast<int64_t>(edges.size())}, DType::kFloat64, device);
-         const DType dtype = is_floating(in[0].dtype()) ? in[0].dtype() : DType::kFloat32;
-         return {int64_vector(counts, device), cast_to(bounds, dtype)};
+         std::vector<DType> dtypes;
+         for (const NDArray& array : in) dtypes.push_back(array.dtype());
+         return {int64_vector(counts, device), cast_to(bounds, dtype_of_edges(dtypes))};
        },
        .samples = {Sample({values({0.1, 0.5, 2.5})},
                           make_attrs(HistogramAttrs{.bin_cnt = 3, .range = Doubles{0, 3}}))}});

@@ -120,6 +120,9 @@ def test_counting():
     assert nd.histogram(nd.array(data), bins=3, range=(0, 1))[0].dtype == numpy.int64
     counts, edges = nd.histogram(nd.array(data), bins=nd.array([-1, 0, 2]))
     numpy.testing.assert_array_equal(counts.asnumpy(), numpy.histogram(data, [-1, 0, 2])[0])
+    for dtype in ("int8", "int64", "float16", "float64"):
+        found = np.histogram(np.array([1, 2, 3], dtype="int8"), np.array([0, 2, 4], dtype=dtype))[1]
+        assert found.dtype == dtype and found.tolist() == [0, 2, 4]
     assert edges.asnumpy().tolist() == [-1, 0, 2]
 
 
