@@ -338,6 +338,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   compiled->from_outputs = halves.from_outputs;
   if (fusion) fuse(halves.forward, halves.kept);
   if (makes_operators) fuse_prologues(halves.forward, halves.kept);
+  if (fusion) join_products(halves.backward);
   if (fusion) fuse(halves.backward);
   if (makes_operators) fuse_prologues(halves.backward);
   compiled->forward = std::make_unique<const CompiledGraph>(std::move(halves.forward), halves.kept);

@@ -26,9 +26,12 @@ void optimize(Lowered& graph);
 
 // Lets batch normalisations apply the relu that follows them, and their gradients the relu's.
 void fuse_batch_norms(Lowered& graph);
-// Lets convolutions do the normalisation, sum and activation that follow them; only for graphs without gradients. The
-// one pass after which results may differ, by rounding.
+// Lets convolutions do the normalisation, sum and activation that follow them; only for graphs without gradients.
+// Results may differ by rounding.
 void fuse_convolutions(Lowered& graph);
+// Makes one product of a sum of products, as the gradient of a weight is one that many steps of a sequence use. Results
+// may differ by rounding. Comes before fuse(), which takes the additions.
+void join_products(Lowered& graph);
 
 // Makes one pass over memory of pointwise steps over the same elements. `kept`: values that are read after the run.
 void fuse(Lowered& graph, std::span<const int> kept = {});
