@@ -9,7 +9,8 @@ inline constexpr int kSetOptimizer = 0;  // once, from all
 inline constexpr int kSettings = -1;     // of the optimizer
 inline constexpr int kGetStates = -2;    // answered by those of the optimizer
 inline constexpr int kSetStates = -3;
-inline constexpr int kProfile = -14;  // of this process alone: its backup does not follow
+inline constexpr int kRestoreStates = -15;  // the same, with the settings and other numbers of that optimizer
+inline constexpr int kProfile = -14;        // of this process alone: its backup does not follow
 
 // Of the server itself.
 inline constexpr int kFreeze = -4;        // other workers wait; answered by what they have been served
@@ -28,11 +29,12 @@ struct NamedCommand {
   int head;
 };
 inline constexpr NamedCommand kCommands[] = {
-    {"SET_OPTIMIZER", kSetOptimizer}, {"SETTINGS", kSettings}, {"GET_STATES", kGetStates},
-    {"SET_STATES", kSetStates},       {"FREEZE", kFreeze},     {"THAW", kThaw},
-    {"WORKER_STATES", kWorkerStates}, {"RESTORE", kRestore},   {"RESTORED", kRestored},
-    {"ASK_RESTORED", kAskRestored},   {"JOIN", kJoin},         {"GET_SETTINGS", kGetSettings},
-    {"HAS_RESTORED", kHasRestored},   {"AWAITED", kAwaited},   {"PROFILE", kProfile},
+    {"SET_OPTIMIZER", kSetOptimizer},   {"SETTINGS", kSettings}, {"GET_STATES", kGetStates},
+    {"SET_STATES", kSetStates},         {"FREEZE", kFreeze},     {"THAW", kThaw},
+    {"WORKER_STATES", kWorkerStates},   {"RESTORE", kRestore},   {"RESTORED", kRestored},
+    {"ASK_RESTORED", kAskRestored},     {"JOIN", kJoin},         {"GET_SETTINGS", kGetSettings},
+    {"HAS_RESTORED", kHasRestored},     {"AWAITED", kAwaited},   {"PROFILE", kProfile},
+    {"RESTORE_STATES", kRestoreStates},
 };
 
 }  // namespace headrace::distributed

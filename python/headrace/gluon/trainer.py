@@ -424,8 +424,13 @@ class Trainer(TrainerStore):
             if not is_first:
                 self._check_store_may_change()
             states = None if is_first else self._active_updaters()[0].get_states()
+            before = self._contexts, self._dtypes
             self._contexts, self._dtypes = contexts, dtypes
-            self._make_store()
+            try:
+                self._make_store()
+            except BaseException:
+                self._contexts, self._dtypes = before
+                raise
             if states is not None:
                 self._updaters = [opt.get_updater(self._optimizer) for _ in contexts]
                 self._take_states(states)

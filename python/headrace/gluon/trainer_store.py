@@ -27,12 +27,12 @@ class TrainerStore:
         self._fill_store(self._params)
 
     def _create_store(self):
-        self._has_store = True
+        """Makes the store, or raises what is wrong, at every step anew."""
         wanted = self._kvstore_params["update_on_kvstore"]
         if self._contains_sparse_weight:
             if wanted is False:
                 raise ValueError("Cannot set update_on_kvstore=False when sparse weights are present.")
-            store = create_sparse_store(self._kvstore_params["kvstore"])
+            store, updates = create_sparse_store(self._kvstore_params["kvstore"]), True
         else:
             store, updates = create_store(
                 self._kvstore_params["kvstore"],
@@ -40,29 +40,27 @@ class TrainerStore:
                 [param._data[0] for param in self._params],
                 wanted,
             )
-        self._store = store
+        distributed = store is not None and is_capable(store, KVStoreBase.DISTRIBUTED)
         if store is None:
-            self._update_on_kvstore = None
-            return
-        self._distributed = is_capable(store, KVStoreBase.DISTRIBUTED)
-        if self._contains_sparse_weight:
-            updates = True
-        elif self._contains_sparse_grad:
-            updates = self._updates_sparse_grads(store, wanted)
-        self._update_on_kvstore = updates
-        if self._compression_params:
+            updates = None
+        elif self._contains_sparse_grad and not self._contains_sparse_weight:
+            updates = self._updates_sparse_grads(store, distributed, wanted)
+        if store is not None and self._compression_params:
             store.set_gradient_compression(self._compression_params)
         if updates:
             store.set_optimizer(self._optimizer)
+        self._store, self._distributed, self._update_on_kvstore = store, distributed, updates
+        self._has_store = True
 
-    def _updates_sparse_grads(self, store, wanted):
+    @staticmethod
+    def _updates_sparse_grads(store, distributed, wanted):
         if not isinstance(store, KVStore):
             raise ValueError(f"Cannot use {type(store)} for multi-device training with sparse gradients")
-        if wanted is False and self._distributed:
+        if wanted is False and distributed:
             raise ValueError(
                 "Cannot set update_on_kvstore=False on dist kvstore when sparse gradients are present."
             )
-        return self._distributed if wanted is None else wanted
+        return distributed if wanted is None else wanted
 
     def _fill_store(self, params):
         """Gives the store the values of `params` that it lacks."""

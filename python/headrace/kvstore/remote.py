@@ -15,6 +15,12 @@ from .settings import settings_of, use_settings
 __all__ = ["RemoteKVStore"]
 
 
+def _times(value, factor):
+    if isinstance(value, (list, tuple)):
+        return [_times(one, factor) for one in value]
+    return value * factor
+
+
 class RemoteKVStore(SavingStore):
     """A store that several workers share, whose arrays lie on servers: 'dist_sync', 'dist_async' and so on.
 
@@ -31,14 +37,16 @@ class RemoteKVStore(SavingStore):
     def __init__(self, store):
         super().__init__(store)
         self._settings = None  # that the servers have
+        self._scale = None  # the rescale_grad with which set_optimizer was called
         profiler.set_kvstore_handle(self)
 
     def set_optimizer(self, optimizer):
         """Makes the servers update what is stored by `optimizer`, which every worker gives alike.
 
         What is set in it later, such as its learning rate, `rescale_grad` and the factors of parameters,
-        counts from the next push on; in a synchronous store those of rank 0 do. In a worker that has joined
-        a running job `optimizer` takes the settings that count there. TypeError: not an Optimizer.
+        counts from the next push on; in a synchronous store those of rank 0 do, in an asynchronous one the
+        `rescale_grad` of each worker for its own pushes. In a worker that has joined a running job
+        `optimizer` takes the settings that count there. TypeError: not an Optimizer.
         MXNetError: another worker has given another one.
         """
         if not isinstance(optimizer, _optimizer.Optimizer):
@@ -48,7 +56,7 @@ class RemoteKVStore(SavingStore):
         if not type(optimizer).is_elementwise:
             self._store.keep_whole()
         self._store.send_command(SET_OPTIMIZER, packed(optimizer))
-        self._optimizer = optimizer
+        self._optimizer, self._scale = optimizer, optimizer.rescale_grad
         if self._store.has_joined:
             self._take_settings()
         self._send_settings()
@@ -85,31 +93,53 @@ class RemoteKVStore(SavingStore):
 
     def push(self, key, value, priority=0):
         self._before_push(key)
-        super().push(key, value, priority)
+        super().push(key, self._scaled(value), priority)
 
     def pushpull(self, key, value, out=None, priority=0):
         self._before_push(key)
-        super().pushpull(key, value, out, priority)
+        scaled = self._scaled(value)
+        super().pushpull(key, scaled, value if out is None and scaled is not value else out, priority)
 
     def _before_push(self, key):
         self._begin_push(key)
         self._send_settings()
+
+    def _scaled(self, value):
+        """What is pushed, times what servers leave out, which multiply by one number for all workers."""
+        if self._optimizer is None or not self._is_asynchronous:
+            return value
+        own = self._optimizer.rescale_grad
+        return value if own == self._scale else _times(value, own / self._scale)
+
+    @property
+    def _is_asynchronous(self):
+        return self.is_capable(self.ASYNCHRONOUS)
+
+    def _settings_now(self):
+        settings = settings_of(self._optimizer)
+        if self._is_asynchronous:
+            settings["plain"].pop("rescale_grad", None)
+        return {"rank": self.rank, **settings}
 
     def _take_settings(self):
         """Those that others have made meanwhile."""
         settings = self._store.ask_servers(GET_SETTINGS, [b""] * self._store.servers)[0]
         if settings:
             use_settings(self._optimizer, json.loads(settings))
-            self._settings = settings_of(self._optimizer)
+            self._settings = self._settings_now()
 
     def _send_settings(self):
         """Tells the servers what has changed in the optimizer."""
         if self._optimizer is None:
             return
-        settings = settings_of(self._optimizer)
+        settings = self._settings_now()
         if settings != self._settings:
             self._store.send_settings(json.dumps(settings).encode())
             self._settings = settings
+
+    def _take_numbers(self, optimizer):
+        super()._take_numbers(optimizer)
+        self._settings = None  # what was sent before counts no more
 
     @property
     def has_joined(self):

@@ -18,12 +18,14 @@ from .commands import (
     GET_STATES,
     HAS_RESTORED,
     RESTORE,
+    RESTORE_STATES,
     RESTORED,
     SET_STATES,
     THAW,
     WORKER_STATES,
 )
 from .kvstore import KVStore
+from .settings import take_numbers
 from .states import check_inited, cut_states, joined_states
 
 __all__ = ["SavingStore", "kind_of"]
@@ -83,12 +85,11 @@ class SavingStore(KVStore):
         answers = self._store.ask_servers(GET_STATES, [b""] * self._store.servers)
         states, optimizers = zip(*map(load_states, answers))
         joined = joined_states(states, self._layouts())
-        optimizer = optimizers[0]
+        optimizer = max(optimizers, key=lambda one: one.num_update)  # who holds no key knows no settings
         counts = optimizer._index_update_count
-        for other in optimizers[1:]:  # that of a key grows on the server that holds it
+        for other in optimizers:  # that of a key grows on the server that holds it
             for index, count in other._index_update_count.items():
                 counts[index] = max(count, counts.get(index, 0))
-            optimizer.num_update = max(optimizer.num_update, other.num_update)
         return dump_states(joined, optimizer if with_optimizer else None)
 
     @staticmethod
@@ -96,9 +97,9 @@ class SavingStore(KVStore):
         with open_file(fname) as file:
             return load_states(file.read())
 
-    def _send_states(self, states, optimizer):
+    def _send_states(self, states, optimizer, command=SET_STATES):
         cut = cut_states(states, self._layouts(), self._store.servers)
-        self._store.ask_servers(SET_STATES, [dump_states(one, optimizer) for one in cut])
+        self._store.ask_servers(command, [dump_states(one, optimizer) for one in cut])
 
     def _need_optimizer(self, verb):
         if self._optimizer is None:
@@ -258,9 +259,20 @@ class SavingStore(KVStore):
             return
         self._is_bringing_back = False
         states, optimizer = self._read_states(str(self._checkpoint / "optimizer.states"))
+        if type(optimizer) is not type(self._optimizer):
+            raise MXNetError(
+                f"kvstore set_optimizer: the checkpoint {self._checkpoint} has states of "
+                f"{type(optimizer).__name__}, the program gives {type(self._optimizer).__name__}; start it "
+                "with another folder, or go on with the program that saved it"
+            )
         known = {index: state for index, state in states.items() if index in self._inited}
-        self._send_states(known, optimizer)
+        self._send_states(known, optimizer, RESTORE_STATES)
+        self._take_numbers(optimizer)
         self._store.ask_servers(RESTORED, [b""] * self._store.servers)
+
+    def _take_numbers(self, optimizer):
+        """The settings of the checkpoint's optimizer, for that of this worker."""
+        take_numbers(self._optimizer, optimizer)
 
     def _begin_push(self, key):
         """A checkpoint, if one is due, before a step begins, and this worker's state with its first push."""

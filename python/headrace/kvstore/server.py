@@ -9,13 +9,13 @@ import threading
 
 from .. import _core
 from ..base import MXNetError
-from .commands import GET_STATES, PROFILE, SET_OPTIMIZER, SET_STATES, SETTINGS
+from .commands import GET_STATES, PROFILE, RESTORE_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS
 from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
 from .profiling import carry_out, timeline_is_written
 from .sent_optimizers import unpacked
-from .settings import use_settings
-from .states import set_states
+from .settings import settings_of, use_settings
+from .states import restore_states, set_states
 
 __all__ = ["KVStoreServer", "serve", "serve_if_asked"]
 
@@ -42,6 +42,7 @@ class KVStoreServer:
         self.kvstore = kvstore
         self.handle = None
         self._stores = {}  # by number: (optimizer as it came, KVStore)
+        self._settings = {}  # by number: those that each worker has set last, by rank; None: at the beginning
 
     def run(self):
         """Serves until no worker is left. MXNetError: the job cannot begin, or has lost its scheduler."""
@@ -52,12 +53,13 @@ class KVStoreServer:
         if head == SET_OPTIMIZER:
             self._set_optimizer(number, set_updater, body)
         elif head == SETTINGS:
-            _, store = self._stores[number]
-            use_settings(store.updater.optimizer, json.loads(body))
+            self._set_settings(number, json.loads(body))
         elif head == GET_STATES:
             return self._stores[number][1].updater.get_states(dump_optimizer=True)
         elif head == SET_STATES:
             set_states(self._stores[number][1].updater, body)
+        elif head == RESTORE_STATES:
+            self._restore_states(number, body)
         elif head == PROFILE:
             carry_out(body)
         else:
@@ -87,8 +89,22 @@ class KVStoreServer:
                 f"{_described(first, second)}, then {_described(second, first)}"
             )
         store = KVStore(_Served(set_updater))
-        store.set_optimizer(unpacked(body))
+        optimizer = unpacked(body)
+        self._settings[number] = {None: settings_of(optimizer)}
+        store.set_optimizer(optimizer)
         self._stores[number] = body, store
+
+    def _set_settings(self, number, settings):
+        """Sets what a worker has changed; what the optimizer itself has changed here meanwhile stays."""
+        optimizer, known = self._stores[number][1].updater.optimizer, self._settings[number]
+        use_settings(optimizer, settings, known.get(settings["rank"], known[None]))
+        known[settings["rank"]] = settings
+
+    def _restore_states(self, number, body):
+        """Of a checkpoint that worker 0 has brought back, and knows the settings of."""
+        updater = self._stores[number][1].updater
+        restore_states(updater, body)
+        self._settings[number][0] = settings_of(updater.optimizer)
 
 
 def _described(optimizer, other):

@@ -2,7 +2,7 @@
 
 import warnings
 
-__all__ = ["described", "difference", "settings_of", "use_settings"]
+__all__ = ["described", "difference", "settings_of", "take_numbers", "use_settings"]
 
 _COUNTERS = ("num_update", "begin_num_update", "aggregate_num", "allow_np_array")  # of who updates
 _PLAIN = (bool, int, float, str, type(None))
@@ -30,14 +30,31 @@ def settings_of(optimizer):
     return {"plain": plain, **{name: [list(pair) for pair in pairs] for name, pairs in factors.items()}}
 
 
-def use_settings(optimizer, settings):
-    """Sets in `optimizer` what `settings_of` another one gave."""
+def use_settings(optimizer, settings, before=None):
+    """Sets in `optimizer` what `settings_of` another one gave; of an optimizer that computes, and has numbers
+    of its own among its attributes, what is not as it was in the settings `before`.
+    """
+    known = before["plain"] if before else {}
     for name, value in settings["plain"].items():
+        if name in known and known[name] == value:
+            continue
         if not hasattr(optimizer, name):
             warnings.warn(f"the optimizer of the servers has no {name}", stacklevel=2)
         setattr(optimizer, name, value)
     for name in ("lr_mult", "wd_mult"):
         setattr(optimizer, name, dict(settings[name]))
+
+
+def take_numbers(optimizer, other):
+    """Sets in `optimizer` the settings of another one of its class, and what that one keeps for itself; how
+    gradients are scaled follows from the step.
+    """
+    plain = {
+        name: value
+        for name, value in vars(other).items()
+        if isinstance(value, _PLAIN) and name not in (*_COUNTERS, "rescale_grad")
+    }
+    use_settings(optimizer, {**settings_of(other), "plain": plain})
 
 
 def described(optimizer):

@@ -8,8 +8,9 @@ from .._arrays import NDArray
 from ..base import MXNetError
 from ..ndarray import concat
 from ..optimizer.state_io import dump_states, load_states
+from .settings import take_numbers
 
-__all__ = ["check_inited", "cut_states", "joined_states", "set_states", "share_of"]
+__all__ = ["check_inited", "cut_states", "joined_states", "restore_states", "set_states", "share_of"]
 
 
 def check_inited(states, keys, fname):
@@ -28,6 +29,14 @@ def set_states(updater, data):
     if optimizer is not None:
         updater.optimizer._index_update_count.update(optimizer._index_update_count)
         updater.optimizer.num_update = optimizer.num_update
+
+
+def restore_states(updater, data):
+    """The same, with the settings and other numbers of that optimizer."""
+    set_states(updater, data)
+    _, optimizer = load_states(data)
+    if optimizer is not None:
+        take_numbers(updater.optimizer, optimizer)
 
 
 def joined_states(states, layouts):

@@ -207,6 +207,30 @@ def test_workers_go_on_where_they_were(tmp_path, kind, step):
         numpy.testing.assert_array_equal(killed, whole)
 
 
+@pytest.mark.parametrize("rule", ["adam", "nadam", "lars"])
+def test_settings_and_what_an_optimizer_keeps_for_itself_come_back(tmp_path, rule):
+    """A program sets them where it is once; Nadam multiplies factors of all steps, LARS divides by a rate."""
+    ends = []
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+        options = ["--restart", "1", "--checkpoint", str(tmp_path / name / "in")]
+        job = launch(
+            tmp_path / name, rule, "dist_sync", name == "killed", options=options, program="changing"
+        )
+        assert job.returncode == 0, job.stdout + job.stderr
+        ends.append(numpy.load(tmp_path / name / "weights.npy"))
+    assert "going on from the checkpoint" in job.stdout
+    numpy.testing.assert_array_equal(*ends)
+
+
+def test_states_of_another_optimizer_are_refused(tmp_path):
+    options = ["--checkpoint", str(tmp_path / "in")]
+    assert launch("trained", tmp_path / "end", 8, "adam", options=options).returncode == 0
+    job = launch("trained", tmp_path / "resumed", 4, "sgd", options=options)
+    assert job.returncode == 1 and not (tmp_path / "resumed").exists(), job.stdout + job.stderr
+    assert "has states of Adam, the program gives SGD; start it with another folder" in job.stdout
+
+
 def test_another_number_of_workers_begins_with_the_epoch_that_was_not_complete(tmp_path):
     options = ["--checkpoint", str(tmp_path / "in"), "--checkpoint-interval", "0"]
     job = launch(tmp_path, "loader", 4, 9, options=options, program="epochs")

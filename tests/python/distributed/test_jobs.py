@@ -152,6 +152,25 @@ def test_a_worker_that_comes_late_is_waited_for():
     assert job.returncode == 0 and job.stdout.count("done") == 2, job.stdout + job.stderr
 
 
+@pytest.mark.parametrize("rule", ["nadam", "lars"])
+def test_what_an_optimizer_learns_stays_when_settings_change(tmp_path, rule):
+    """The batches are uneven, so that each step has another rescale_grad."""
+    found = []
+    for kind in ("alone", "dist_sync"):
+        (tmp_path / kind).mkdir()
+        job = launch(str(tmp_path / kind), rule, kind, "False", program="changing")
+        assert job.returncode == 0, job.stdout + job.stderr
+        found.append(numpy.load(tmp_path / kind / "weights.npy"))
+    numpy.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_workers_of_an_asynchronous_store_have_batches_of_their_own_size(tmp_path):
+    job = launch("asynchronous", program="changing")
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "[worker 0] 0:-1.0 2:-3.0 4:-4.25 6:-5.0" in job.stdout, job.stdout
+    assert "[worker 1] 1:-2.0 3:-3.25 5:-4.5" in job.stdout, job.stdout
+
+
 def test_an_asynchronous_store_updates(tmp_path):
     job = launch(str(tmp_path), "dist_async", "sgd", program="train")
     assert job.returncode == 0, job.stdout + job.stderr

@@ -204,6 +204,25 @@ def test_gradient_compression():
         assert grads(param) == [[wanted] * 2] * 2
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kvstore": "no such kind"},
+        {"kvstore": None, "update_on_kvstore": True},
+        {"kvstore": "device", "compression_params": {"type": "8bit"}},
+        {"kvstore": "local", "compression_params": {"type": "2bit"}, "update_on_kvstore": True},
+    ],
+)
+def test_what_cannot_be_done_is_an_error_at_every_step(options):
+    param = parameter()
+    trainer = Trainer([param], "sgd", {"learning_rate": 1}, **options)
+    for _ in range(3):
+        backward(param)
+        with pytest.raises((ValueError, hr.MXNetError)):
+            trainer.step(1)
+    assert values(param) == [[1, 1]] * 2
+
+
 class TestStaleGradients:
     @pytest.mark.parametrize("update_on_kvstore", [True, False])
     def test_of_one_context(self, update_on_kvstore):
