@@ -5,7 +5,7 @@ from . import ndarray as nd
 from . import numpy as mnp
 from . import numpy_extension as npx
 from ._semantics import is_np_array
-from .base import MXNetError
+from .base import ArrayValueError, MXNetError
 from .ndarray import NDArray
 
 NpArray = mnp.ndarray
@@ -54,6 +54,13 @@ def like(array, reference):
     if isinstance(reference, NpArray):
         return array if isinstance(array, NpArray) else array.as_np_ndarray()
     return array.as_nd_ndarray() if isinstance(array, NpArray) else array
+
+
+def write(values, target, name):
+    """Writes an array into `target`. ArrayValueError, which says what `name` is: it has another shape."""
+    if tuple(values.shape) != target.shape:
+        raise ArrayValueError(f"{name} must have shape {target.shape}, got {tuple(values.shape)}")
+    target[:] = like(values, target)
 
 
 def in_mode(array):

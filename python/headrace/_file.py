@@ -44,9 +44,7 @@ def replaced_file(path):
             yield file
         os.replace(part, target)
     except OSError as error:
-        if error.filename == part:  # which nobody knows
-            error.filename = path
-            del error.filename2
+        _name(error, path, part)
         raise
     finally:
         with contextlib.suppress(OSError):
@@ -60,8 +58,23 @@ def write_file(path, content):
     place: a file that is empty or has several names, a pipe, a file in a folder that takes no other.
     """
     opened = open(path, "wb") if _is_written_in_place(path) else replaced_file(path)  # noqa: SIM115
-    with opened as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+    try:
+        with opened as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        _name(error, path)
+        raise
+
+
+def _name(error, path, part=None):
+    """Lets an OSError tell of `path` where it tells of the file `part`, which nobody knows, or, of a full
+    disk, of none.
+    """
+    if part is not None and error.filename == part:
+        error.filename = os.fspath(path)
+        del error.filename2
+    elif error.filename is None and error.errno is not None:
+        error.filename = os.fspath(path)
 
 
 def _is_written_in_place(path):

@@ -275,11 +275,13 @@ class Executor:
         return dict(zip(self._symbol.list_outputs(), self.outputs))
 
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
-        """Writes values into arguments and auxiliary states. ValueError: an unknown name, unless allowed."""
+        """Writes values into arguments and auxiliary states. ValueError: another shape, or an unknown name
+        unless these are allowed.
+        """
         for known, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
             for name, value in given.items():
                 if name in known:
-                    known[name][:] = arrays.like(value.astype(known[name].dtype), known[name])
+                    arrays.write(value.astype(known[name].dtype), known[name], f"copy_params_from: {name}")
                 elif not allow_extra_params:
                     raise ValueError(f'Find name "{name}" that is not in the arguments')
 

@@ -100,7 +100,19 @@ std::optional<Chosen> choose_form(const OpDef& op, const Attrs& attrs, std::span
   return std::nullopt;
 }
 
+// Whether an array broadcasts to `shape`.
+bool reaches(const NDArray& array, const Shape& shape) {
+  const size_t count = array.ndim();
+  if (count > shape.size()) return false;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t extent = array.shape()[i];
+    if (extent != 1 && extent != shape[shape.size() - count + i]) return false;
+  }
+  return true;
+}
+
 // A formula of arrays of one shape, of one sparse kind or dense, that gives zero wherever the sparse ones are zero.
+// Beside csr arrays the dense ones may be smaller.
 std::optional<Chosen> choose_formula(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs,
                                      std::span<const NDArray> outputs) {
   if (!op.pointwise || outputs.size() != 1 || !op.pointwise->state_inputs.empty()) return std::nullopt;
@@ -108,7 +120,8 @@ std::optional<Chosen> choose_formula(const OpDef& op, const Attrs& attrs, std::s
   if (sparse == inputs.end()) return std::nullopt;
   const StorageKind kind = sparse->storage_kind();
   const auto is_alike = [&](const NDArray& input) {
-    return input.shape() == inputs[0].shape() && (!is_sparse(input) || input.storage_kind() == kind);
+    if (is_sparse(input)) return input.storage_kind() == kind && input.shape() == sparse->shape();
+    return input.shape() == sparse->shape() || (kind == StorageKind::kCsr && reaches(input, sparse->shape()));
   };
   if (!std::ranges::all_of(inputs, is_alike) || (outputs[0] && outputs[0].storage_kind() != kind) ||
       !keeps_zero(op, attrs, inputs))

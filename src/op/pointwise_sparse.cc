@@ -33,9 +33,9 @@ struct Part {
 
 // What a formula gives where inputs have these values; nothing where that depends on an input without one. Zero times
 // what is given is zero here: elements that are not stored stay so beside nan and infinity, too. Zero times what a
-// pole may have made is not.
+// pole may have made is not. With `divides`, zero divided by what is given is zero, too.
 std::optional<double> value_where(const Formula& formula, std::span<const std::optional<double>> inputs,
-                                  std::span<const double> parameters) {
+                                  std::span<const double> parameters, bool divides) {
   std::unordered_map<const void*, Part> parts;
   for (const Expr& x : topological_order(formula.outputs)) {
     double arguments[3] = {0.0, 0.0, 0.0};
@@ -57,6 +57,8 @@ std::optional<double> value_where(const Formula& formula, std::span<const std::o
       part.value = inputs[static_cast<size_t>(x.index())];
     else if (x.opcode() == Opcode::kMul && has_zero && is_given)
       part.value = 0.0;
+    else if (divides && x.opcode() == Opcode::kDiv && parts.at(x.argument(0).node()).value == 0.0 && is_given)
+      part.value = 0.0;
     else if (is_known)
       part.value = evaluate(x.opcode(), arguments[0], arguments[1], arguments[2]);
   }
@@ -69,9 +71,12 @@ bool keeps_zero(const OpDef& op, const Attrs& attrs, std::span<const NDArray> in
   SmallVector<double, 8> parameters;
   append_parameters(*op.pointwise, attrs, parameters);
   std::vector<std::optional<double>> values;
-  for (const NDArray& input : inputs)
+  bool has_smaller = false;
+  for (const NDArray& input : inputs) {
     values.push_back(input.storage_kind() == StorageKind::kDense ? std::nullopt : std::optional(0.0));
-  return value_where(op.pointwise->formula, values, {parameters.data(), parameters.size()}) == 0.0;
+    has_smaller |= input.size() != inputs[0].size();
+  }
+  return value_where(op.pointwise->formula, values, {parameters.data(), parameters.size()}, has_smaller) == 0.0;
 }
 
 namespace {
@@ -147,8 +152,8 @@ NDArray spread(const SparseParts& parts, const std::vector<int64_t>& from, const
   return made;
 }
 
-// The elements of a dense array at the places of a sparse one of the same shape.
-NDArray gathered(const View& dense, const SparseParts& places) {
+// The elements of a dense array at the places of a sparse one of this shape, to which it broadcasts where that is csr.
+NDArray gathered(const View& dense, const SparseParts& places, const Shape& shape) {
   NDArray made = NDArray::empty(places.values.shape(), dense.dtype());
   const size_t item = item_size(dense.dtype());
   char* to = made.view()->data();
@@ -158,9 +163,15 @@ NDArray gathered(const View& dense, const SparseParts& places) {
       std::memcpy(to, dense.data() + static_cast<size_t>(places.index()[i]) * row, row);
     return made;
   }
-  for (int64_t r = 0; r < dense.shape()[0]; ++r)
+  const auto stride = [&](size_t from_end) -> int64_t {  // 0 along an axis that it does not have
+    const size_t count = dense.shape().size();
+    if (from_end > count || dense.shape()[count - from_end] == 1) return 0;
+    return from_end == 1 ? 1 : dense.shape()[count - 1];
+  };
+  const int64_t down = stride(2), right = stride(1);
+  for (int64_t r = 0; r < shape[0]; ++r)
     for (int64_t i = places.row_begin()[r]; i < places.row_begin()[r + 1]; ++i, to += item)
-      std::memcpy(to, dense.data() + static_cast<size_t>(r * dense.shape()[1] + places.index()[i]) * item, item);
+      std::memcpy(to, dense.data() + static_cast<size_t>(r * down + places.index()[i] * right) * item, item);
   return made;
 }
 
@@ -188,7 +199,7 @@ void run_pointwise_sparse(SparseContext& context, const Attrs& attrs) {
   for (size_t i = 0; i < context.input_count(); ++i) {
     const View& input = context.input(i);
     if (kind_of(input) != kind)
-      values.push_back(gathered(input, result));
+      values.push_back(gathered(input, result, output.shape()));
     else if (same_places)
       values.push_back(parts[sparse++]->values);
     else {

@@ -40,7 +40,7 @@ inline constexpr Category kGraphStep{"operator", Source::kGraphSteps};
 inline constexpr Category kLink{"link", Source::kOperators};  // what passes a link: part of an operator in a stream
 inline constexpr Category kMessage{"message", Source::kOperators};           // to another process or from it
 inline constexpr Category kDeviceMemory{"Device Storage", Source::kMemory};  // MXNet's name of it
-inline constexpr Category kCall{"api", Source::kCalls};
+inline constexpr Category kCall{"MXNET_C_API", Source::kCalls};              // likewise
 
 // A category of the program's own; equal names give the same one. Takes a lock, like intern().
 const Category& annotation_category(std::string_view name);

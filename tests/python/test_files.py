@@ -519,3 +519,12 @@ def test_who_holds_a_file_of_several_names_or_an_empty_one_reads_what_is_written
     with tempfile.NamedTemporaryFile() as file:
         write_file(file.name, b"some")
         assert file.read() == b"some"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_names_the_file(tmp_path):
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        write_file("/dev/full", b"some bytes")
+    (tmp_path / "full").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/full'"):
+        sym.var("x").save(str(tmp_path / "full"))

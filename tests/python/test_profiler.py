@@ -266,7 +266,7 @@ def test_what_is_recorded_can_be_chosen(path, options, operators, steps, memory,
     assert ("CachedOp" in names) == operators
     assert ("FullyConnected" in names) == steps
     assert bool(found["Memory"]) == memory
-    assert ("api" in found["Time"]) == api
+    assert ("MXNET_C_API" in found["Time"]) == api
 
 
 def test_set_config_sets_all_options(path):

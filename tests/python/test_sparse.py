@@ -328,3 +328,29 @@ def test_scattered_arithmetic_in_graphs_and_its_gradients():
     executor.backward(nd.array([1.0, 2.0]))
     assert executor.grad_dict["a"].asnumpy().tolist() == [0.5, 0.5]
     assert executor.grad_dict["b"].asnumpy().tolist() == [-0.5, -0.5]
+
+
+@pytest.mark.parametrize("shape", [(1,), (4,), (1, 4), (3, 1), (1, 1)])
+def test_csr_beside_smaller_dense_arrays_stays_csr(shape):
+    dense = np.array([[1, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4]], dtype="float32")
+    small = np.arange(1, np.prod(shape) + 1, dtype="float32").reshape(shape)
+    csr, other = nd.array(dense).tostype("csr"), nd.array(small)
+    for found, expected in (
+        (nd.broadcast_mul(csr, other), dense * small),
+        (nd.broadcast_div(csr, other), dense / small),
+        (csr * other, dense * small),
+        (csr / other, dense / small),
+    ):
+        assert found.stype == "csr" and found.indices.asnumpy().tolist() == [0, 2, 1, 3]
+        np.testing.assert_array_equal(found.asnumpy(), expected)
+    assert (csr + other).stype == "default"
+    divided = csr / nd.zeros(shape)
+    assert divided.stype == "csr" and np.isinf(divided.data.asnumpy()).all()
+
+
+def test_rows_of_csr_are_normalised_where_they_are_stored():
+    csr = nd.array([[1, 0, 2], [0, 0, 3]]).tostype("csr")
+    csr.attach_grad()
+    normalised = csr / nd.sparse.sum(csr, axis=1).reshape((-1, 1))
+    assert normalised.stype == "csr" and normalised.indices.asnumpy().tolist() == [0, 2, 2]
+    np.testing.assert_allclose(normalised.asnumpy(), [[1 / 3, 0, 2 / 3], [0, 0, 1]], rtol=1e-6)

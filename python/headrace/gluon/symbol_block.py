@@ -1,9 +1,10 @@
 """SymbolBlock: a block made of a symbol, for example of an exported network."""
 
+import json
 import os
 
 from .. import symbol as sym
-from .._arrays import shape_is_known
+from .._arrays import dtype_name, shape_is_known
 from .._structure import flatten, regroup
 from ..base import ArrayValueError
 from ..context import cpu
@@ -34,6 +35,13 @@ def _declared(attributes):
     """dtype that a variable states for itself, or float32."""
     flag = attributes.get("__dtype__", "0")
     return _DTYPES[int(flag)] if flag.isdigit() and int(flag) < len(_DTYPES) else "float32"
+
+
+def _parameters_of_batch_norms(symbol):
+    """The names of the inputs of a symbol that are scales, shifts and statistics."""
+    nodes = json.loads(symbol.tojson())["nodes"]
+    norms = [node for node in nodes if "BatchNorm" in node["op"] or node["op"] == "_npx_batch_norm"]
+    return {nodes[entry[0]]["name"] for node in norms for entry in node["inputs"][1:]}
 
 
 class SymbolBlock(HybridBlock):
@@ -136,9 +144,13 @@ class SymbolBlock(HybridBlock):
         return regroup(iter(replaced), self._graph.out_format)
 
     def cast(self, dtype):
-        """Converts all parameters and gradients to `dtype`."""
+        """Converts all parameters and gradients to `dtype`; beside float16 and bfloat16 those of batch
+        normalisations become float32.
+        """
+        is_low = dtype_name(dtype) in ("float16", "bfloat16")
+        wide = _parameters_of_batch_norms(self._graph.outputs) if is_low else ()
         for parameter in self._params.values():
-            parameter.cast(dtype)
+            parameter.cast("float32" if parameter.name in wide else dtype)
 
     def reset_ctx(self, ctx):
         """Moves all parameters to `ctx`, a context or a list of them."""

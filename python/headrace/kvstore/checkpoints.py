@@ -10,6 +10,7 @@ disk.
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -27,6 +28,7 @@ _FORMAT = 2
 _PAUSE = 10.0  # seconds from a checkpoint that could not be saved to the next that is asked for
 _KEPT = 2  # checkpoints; older ones are removed
 _MANIFEST = "manifest.json"
+_MARK = ".in-use"
 _NAME = re.compile(r"checkpoint-(\d{8})")
 
 
@@ -165,11 +167,23 @@ class Clock:
             raise MXNetError(f"kvstore: HEADRACE_CHECKPOINT_SECONDS is a number of seconds, got {text!r}")
         self._last = time.monotonic()
         self._pause = 0.0
+        self._mark = None  # descriptor of a file that is locked as long as this process lives
 
     def begin(self):
-        """Makes the folder, in which others may ask for a checkpoint."""
+        """Makes the folder, in which others may ask for a checkpoint. Warns if another process, which would
+        remove the checkpoints of this one, has begun there and not ended.
+        """
         with contextlib.suppress(OSError):  # told when one is to be saved
             os.makedirs(self.folder, exist_ok=True)
+            self._mark = os.open(os.path.join(self.folder, _MARK), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(self._mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                warnings.warn(
+                    f"kvstore: another process saves checkpoints in {self.folder}, too, and each keeps the "
+                    "two newest, whosever they are; give every job a --checkpoint of its own",
+                    stacklevel=5,
+                )
 
     def is_due(self):
         if self.folder is None:

@@ -297,8 +297,8 @@ class KVStore(KVStoreBase):
         return self._store.is_capable(capability)
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """Writes the states of the optimizer to a file of MXNet's format, with the optimizer itself when
-        `dump_optimizer`. AssertionError: no optimizer is set.
+        """Writes the states of the optimizer to a file, with the optimizer itself when `dump_optimizer`.
+        AssertionError: no optimizer is set.
         """
         write_file(fname, self._optimizer_updater("save").get_states(dump_optimizer))
 

@@ -57,7 +57,7 @@ class SavingStore(KVStore):
     # --- states of the optimizer ---
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """Writes the states of the servers' optimizer to a file of MXNet's format, of whole arrays wherever
+        """Writes the states of the servers' optimizer to a file, of whole arrays wherever
         they lie, with the optimizer itself when `dump_optimizer`.
 
         Any worker may do so. The states are those after what this worker has pushed, and in a synchronous

@@ -6,7 +6,6 @@ number of NumPy, `{"scheduler": [class, {attribute: value}]}` and, outside of al
 `{"optimizer": [module, class, {attribute: value}]}`.
 """
 
-import contextlib
 import importlib
 import json
 import os
@@ -99,18 +98,32 @@ def _optimizer_of(data):
 
 
 def _class_of(module, name):
-    klass = _registered(name, module)
+    klass, why = _registered(name, module), None
     if klass is None and os.environ.get("HEADRACE_CERTIFICATES"):  # from a process of the job
-        with contextlib.suppress(ImportError):
-            importlib.import_module(module)
+        try:
+            _import(module)
+        except ImportError as error:
+            why = error
         klass = _registered(name, module)
     if klass is None:
         raise MXNetError(
-            f"kvstore set_optimizer: this server knows no optimizer {name} of {module}; servers know "
-            "those of Headrace and, in a job with certificates (`python -m headrace.launch` without "
-            "--plain), those that a module registers which they can import"
-        )
+            f"kvstore set_optimizer: this server knows no optimizer {name} of {module}"
+            f"{f', which it cannot import ({why})' if why else ''}; servers know those of Headrace and, in a "
+            "job with certificates (`python -m headrace.launch` without --plain), those that a module "
+            "registers which they can import"
+        ) from why
     return klass
+
+
+def _import(module):
+    """Imports a module of a program, to which `mxnet` may be Headrace."""
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "mxnet":
+            raise
+        importlib.import_module("headrace.mxnet").take_name()
+        importlib.import_module(module)
 
 
 def _value_of(form):

@@ -6,7 +6,7 @@ import warnings
 
 from .. import metric
 from .._checkpoint import load_param_file, save_param_file
-from ..base import ArrayTypeError
+from ..base import ArrayTypeError, ArrayValueError
 from ..callback import BatchEndParam
 from ..initializer import Uniform
 from ..io import DataDesc, DataIter, NDArrayIter
@@ -168,6 +168,7 @@ class BaseModule:
         given.
 
         Logs metrics and times. Callbacks: see the module `callback`. AssertionError: `num_epoch` is missing.
+        ValueError: there is no batch in an epoch.
         """
         assert num_epoch is not None, "please specify number of epochs"
         self.bind(train_data.provide_data, train_data.provide_label, for_training=True,
@@ -215,6 +216,11 @@ class BaseModule:
         values = []
         batches = iter(train_data)
         data_batch, nbatch = next(batches, None), 0
+        if data_batch is None:
+            raise ArrayValueError(
+                f"fit: the training data gave no batch in epoch {epoch}; check that there is some, and that "
+                "reset() begins anew"
+            )
         while data_batch is not None:
             if monitor is not None:
                 monitor.tic()

@@ -125,11 +125,11 @@ class ExecutorGroup:
         self.execs = [self._bind(i, requests, shared and shared.execs[i]) for i in range(len(contexts))]
 
     def _batch_size(self):
-        sizes = {
-            one.shape[axis] for one, axis in zip(self.data_shapes, self.data_axes) if axis >= 0 and one.shape
-        }
+        described = [*self.data_shapes, *(self.label_shapes or ())]
+        axes = (*self.data_axes, *self.label_axes)
+        sizes = {one.shape[axis] for one, axis in zip(described, axes) if axis >= 0 and one.shape}
         if len(sizes) > 1:
-            raise ArrayValueError(f"all data must have the same batch size, got {self.data_shapes}")
+            raise ArrayValueError(f"all data must have the same batch size, got {described}")
         return sizes.pop() if sizes else 1
 
     def _bind(self, i, requests, shared):
@@ -225,7 +225,10 @@ class ExecutorGroup:
         """Sets the states to arrays (each a list over the contexts), or all to one number."""
         for i, copies in enumerate(self.state_arrays):
             for k, array in enumerate(copies):
-                array[:] = value if states is None else states[i][k]
+                if states is None:
+                    array[:] = value
+                else:
+                    arrays.write(states[i][k], array, f"set_states: state {self.state_names[i]}")
 
     def install_monitor(self, mon):
         """Lets a Monitor watch the executors."""
@@ -247,7 +250,7 @@ class ExecutorGroup:
                     target = one.arg_dict.get(described.name)
                     if target is not None:
                         part = array if own else _part(array, axis, rows)
-                        target[:] = arrays.like(part, target)
+                        arrays.write(part, target, f"forward: {described.name}")
             one.forward(is_train)
 
     def backward(self, out_grads):

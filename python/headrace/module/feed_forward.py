@@ -7,9 +7,11 @@ import numpy
 
 from .. import metric
 from .._checkpoint import load_checkpoint, save_checkpoint
+from ..base import ArrayTypeError
 from ..callback import LogValidationMetricsCallback
 from ..context import cpu
 from ..io import DataIter, NDArrayIter
+from ..symbol import Symbol
 from .base_module import DEFAULT_INITIALIZER
 from .module import Module
 
@@ -108,6 +110,11 @@ class FeedForward:
             DeprecationWarning,
             stacklevel=2,
         )
+        if not isinstance(symbol, Symbol):
+            raise ArrayTypeError(
+                f"FeedForward: symbol must be a Symbol, got {type(symbol).__name__}; a function that makes "
+                "one for each length of data belongs into mx.mod.BucketingModule"
+            )
         self.symbol = symbol
         self.ctx = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx or cpu()]
         self.num_epoch = num_epoch

@@ -14,7 +14,7 @@ from .. import _generator, _semantics
 from ..kvstore.server import serve_if_asked
 from . import _alias, _lazy_modules
 
-__all__ = ["install", "load_ipython_extension", "top_module"]
+__all__ = ["install", "load_ipython_extension", "take_name", "top_module"]
 
 
 def install() -> None:
@@ -38,9 +38,26 @@ def install() -> None:
     """
     if _alias.is_installed():
         return
-    _alias.check_not_imported()
+    take_name()
     serve_if_asked()
 
+
+def take_name() -> None:
+    """What `install()` does, but for taking part in a job: for servers, which import optimizers of programs.
+
+    Raises RuntimeError as `install()` does.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import take_name
+    >>> take_name()
+    >>> import mxnet
+    >>> mxnet.__version__
+    '1.9.1'
+    """
+    if _alias.is_installed():
+        return
+    _alias.check_not_imported()
     _generator.set_generator("mt19937")
     _semantics.reset_np()
     _lazy_modules.import_when_asked_for()

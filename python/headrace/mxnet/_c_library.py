@@ -91,6 +91,17 @@ def MXNDArrayFree(handle):
     return 0
 
 
+def MXRecordIOReaderTell(handle, out):
+    """Writes where the next record of a reader begins."""
+    ctypes.cast(out, ctypes.POINTER(ctypes.c_size_t))[0] = handle.tell()
+    return 0
+
+
+def MXSetNumOMPThreads(thread_num):
+    """Takes the number of threads for an operator, which changes nothing: the engine divides the cores."""
+    return 0
+
+
 def MXListAllOpNames(out_count, out_names):
     """Writes how many operators there are, and where their names lie, which stay there."""
     names = _operator_names()

@@ -169,6 +169,10 @@ class Symbol(Arithmetic, WithoutValues):
         handles = {key: value._handle for key, value in replacements.items()}
         return type(self)(self._handle.compose(handles, name or ""))
 
+    def _compose(self, *args, **kwargs):
+        """Replaces variables of this symbol itself, as a call does those of a copy."""
+        self._handle = self(*args, **kwargs)._handle
+
     def debug_str(self):
         """The nodes in the order in which they run, with their inputs and attributes, as text."""
         return describe(self._json())

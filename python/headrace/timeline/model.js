@@ -5,7 +5,7 @@ const TimelineModel = (() => {
   // Times are rounded to a nanosecond when they are written, so neighbours may seem to overlap by that much.
   const SLACK = 2e-3;
   // Categories of bars that are no work: waiting, and what the program marks itself.
-  const NOT_WORK = new Set(["api", "event", "scope"]);
+  const NOT_WORK = new Set(["MXNET_C_API", "event", "scope"]);
   const LINK = "link";
   const MEMORY = "Device Storage";
 

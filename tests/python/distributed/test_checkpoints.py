@@ -119,6 +119,16 @@ class TestFolders:
             Clock(0)
 
 
+def test_a_folder_of_another_process_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADRACE_CHECKPOINT", str(tmp_path))
+    clock = Clock(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clock.begin()
+    with pytest.warns(UserWarning, match=f"another process saves checkpoints in {tmp_path}"):
+        Clock(0).begin()
+
+
 def test_a_job_goes_on_from_its_checkpoint_when_a_server_is_killed(tmp_path):
     options = ["--restart", "1", "--checkpoint", str(tmp_path / "in"), "--checkpoint-interval", "0"]
     job = launch("killed", tmp_path, options=options)

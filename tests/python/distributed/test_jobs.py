@@ -164,6 +164,12 @@ def test_what_an_optimizer_learns_stays_when_settings_change(tmp_path, rule):
     numpy.testing.assert_allclose(*found, rtol=1e-6)
 
 
+def test_servers_import_optimizers_of_mxnet_programs():
+    job = launch(program="mxnet_program", workers=1, servers=1)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "[0.5, 0.5]" in job.stdout, job.stdout  # (8 / 2 - 1) / 2 - 1
+
+
 def test_workers_of_an_asynchronous_store_have_batches_of_their_own_size(tmp_path):
     job = launch("asynchronous", program="changing")
     assert job.returncode == 0, job.stdout + job.stderr

@@ -95,6 +95,18 @@ def test_cast(exported):
     numpy.testing.assert_allclose(out.asnumpy(), y.asnumpy(), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_cast_keeps_batch_norms_in_float32(exported, dtype):
+    _, y, symbol, params = exported
+    loaded = gluon.SymbolBlock.imports(symbol, ["data"], params)
+    loaded.cast(dtype)
+    kept = {name for name, one in loaded.collect_params().items() if one.dtype == "float32"}
+    assert kept == {f"net_batchnorm0_{part}" for part in ("gamma", "beta", "running_mean", "running_var")}
+    out = loaded(nd.array(X).astype(dtype))
+    assert out._dtype_name == dtype
+    numpy.testing.assert_allclose(out.astype("float32").asnumpy(), y.asnumpy(), rtol=0.1, atol=0.1)
+
+
 def test_exporting_again_gives_the_same_file(exported, tmp_path):
     _, _, symbol, params = exported
     loaded = gluon.SymbolBlock.imports(symbol, ["data"], params)

@@ -113,6 +113,11 @@ def test_errors(symbol, samples):
         mx.model.Nope  # noqa: B018
 
 
+def test_functions_that_make_symbols_are_for_another_module(symbol):
+    with pytest.raises(TypeError, match="belongs into mx.mod.BucketingModule"):
+        mx.model.FeedForward(lambda key: symbol)
+
+
 def test_is_deprecated(symbol):
     with pytest.warns(DeprecationWarning, match="use mxnet.mod.Module"):
         mx.model.FeedForward(symbol)

@@ -22,6 +22,17 @@ def fitted(symbol, data_iter, **options):
     return module
 
 
+def test_data_without_batches_are_an_error(symbol):
+    class Empty(mx.io.DataIter):
+        provide_data, provide_label = [("data", (4, 3))], [("softmax_label", (4,))]
+
+        def next(self):
+            raise StopIteration
+
+    with pytest.raises(ValueError, match="gave no batch in epoch 0"):
+        mx.mod.Module(symbol).fit(Empty(), num_epoch=1)
+
+
 def test_fit_logs_as_mxnet(symbol, data_iter, caplog):
     caplog.set_level(logging.INFO)
     fitted(

@@ -460,3 +460,27 @@ def test_labels_by_another_name_are_refused():
         pytest.raises(KeyError, match="my_label: the symbol"),
     ):
         mx.mod.Module(net).bind([("data", (8, 6))], [("my_label", (8,))])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_labels_of_another_size_are_refused(count):
+    module = mx.mod.Module(regression(), label_names=["l"], context=[mx.cpu(i) for i in range(count)])
+    with pytest.raises(ValueError, match="same batch size"):
+        module.bind([("data", (6, 5))], [("l", (7, 1))])
+    module.bind([("data", (6, 5))], [("l", (6, 1))])
+    module.init_params()
+    for wrong in (mx.nd.ones((5, 1)), mx.nd.ones((1, 1))):
+        with pytest.raises(ValueError, match="same batch size|forward: l must have shape"):
+            module.forward(mx.io.DataBatch([mx.nd.ones((6, 5))], [wrong]), is_train=True)
+
+
+def test_parameters_of_another_shape_are_refused():
+    executor = regression().simple_bind(mx.cpu(), data=(6, 5), l=(6, 1))
+    for wrong in (mx.nd.ones((1, 1)), mx.nd.ones((5,))):
+        with pytest.raises(ValueError, match=r"copy_params_from: fc_weight must have shape \(1, 5\)"):
+            executor.copy_params_from({"fc_weight": wrong}, allow_extra_params=True)
+
+
+def regression():
+    layer = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc")
+    return mx.sym.LinearRegressionOutput(layer, mx.sym.Variable("l"))

@@ -271,7 +271,13 @@ dtype = lambda array: array._dtype_name
 
 dense = nd.FullyConnected(nd.ones((2, 3)), nd.ones((4, 3)), num_hidden=4, no_bias=True)
 wide = nd.ones((2, 4))
-assert dtype(dense) == dtype(nd.relu(dense)) == dtype(dense + dense) == dtype(dense + 1) == low
+assert dtype(dense) == dtype(nd.relu(dense)) == dtype(dense + dense) == low
+beside_numbers = "float32" if low == "bfloat16" else low  # as MXNet's lists have it
+for one in (dense + 1, 2 * dense, 1 - dense, dense / 2, -dense, dense > 1, nd.maximum(dense, 0),
+            nd.add(dense, 1)):
+    assert dtype(one) == beside_numbers, one
+scaled = nd.FullyConnected(nd.ones((1, 256)), nd.ones((1, 256)), num_hidden=1, no_bias=True) + 1
+assert scaled.astype("float32").asscalar() == 257
 for one in (dense - wide, wide * dense, dense**2, nd.softmax(dense), dense.softmax(), nd.op.softmax(dense),
             nd.concat(dense, wide, dim=0), nd.broadcast_add(dense, wide), nd.linalg.gemm2(dense, dense.T),
             nd.Activation(dense, act_type="softrelu"), nd.sum(dense)):
@@ -284,6 +290,7 @@ symbol = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="fc")
 assert symbol.list_arguments() == ["x", "fc_weight", "fc_bias"]
 assert symbol.get_children().list_outputs() == ["amp_cast0_output", "amp_cast1_output", "amp_cast2_output"]
 assert mx.sym.BatchNorm(symbol, name="bn").list_auxiliary_states() == ["bn_moving_mean", "bn_moving_var"]
+assert ("amp_cast" in str((mx.sym.var("x") + 1).get_children())) == (low == "bfloat16")
 assert "amp_multicast" in (symbol + mx.sym.var("z")).get_children().list_outputs()[0]
 
 random = np.random.RandomState(0)

@@ -109,6 +109,18 @@ class TestFunctionsOfTheLibrary:
         check_call(_LIB.MXGetVersion(ctypes.byref(version)))
         assert version.value == 10901
 
+    def test_places_of_records(self, tmp_path):
+        path, position = str(tmp_path / "some.rec"), ctypes.c_size_t()
+        writer = mx.recordio.MXRecordIO(path, "w")
+        writer.write(b"abc")
+        writer.close()
+        reader = mx.recordio.MXRecordIO(path, "r")
+        for expected in (0, 12):
+            check_call(_LIB.MXRecordIOReaderTell(reader.handle, ctypes.byref(position)))
+            assert position.value == expected
+            reader.read()
+        check_call(_LIB.MXSetNumOMPThreads(ctypes.c_int(2)))
+
     def test_arrays_over_memory_of_dlpack(self):
         x = mx.nd.array([[1, 2], [3, 4]])
         capsule = ctypes.py_object(mx.nd.to_dlpack_for_write(x))

@@ -426,3 +426,11 @@ def test_files_of_legacy_mode_have_unknown_extents_in_np_mode():
     with np_shape(True):
         declared = sym.tanh(sym.var("x", shape=(10, 0)))
         assert sym.load_json(declared.tojson()).infer_shape()[1] == [(10, 0)]
+
+
+def test_composition_in_place():
+    layer = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    layer._compose(data=sym.relu(sym.var("z")), name="composed")
+    assert layer.list_arguments() == ["z", "fc_weight", "fc_bias"] and layer.list_outputs() == [
+        "composed_output"
+    ]

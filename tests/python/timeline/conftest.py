@@ -61,7 +61,7 @@ def events():
         bar("dot", 0, 10),
         bar("add", 20, 20),
         bar("exp <b>", 25, 5),
-        bar("wait", 40, 60, category="api"),
+        bar("wait", 40, 60, category="MXNET_C_API"),
         bar("dot", 30, 50, tid=2),
         *arrow(1, (1, 21), (2, 30)),
         counter("Memory: cpu/0", 0, 0),

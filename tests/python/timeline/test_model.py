@@ -52,7 +52,7 @@ def test_busy_idle_and_overlap(model):
     events = [
         bar("a", 0, 10),
         bar("inside", 2, 3),
-        bar("wait", 10, 30, category="api"),
+        bar("wait", 10, 30, category="MXNET_C_API"),
         bar("helps", 15, 5),
         bar("b", 5, 15, tid=2),
         bar("c", 40, 10, tid=3),

@@ -2,6 +2,7 @@
 
 import functools
 import logging
+import numbers
 
 from .... import ndarray as nd
 from .... import symbol as sym
@@ -13,8 +14,38 @@ from .lists.names import canonical
 
 __all__ = ["wrap_loss_outputs", "wrap_operators"]
 
-_ARITHMETIC = ("add", "sub", "mul", "truediv", "mod")
-_COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+# What Python's operators compute beside a number.
+_WITH_NUMBERS = {
+    **dict.fromkeys(("__add__", "__radd__"), "_plus_scalar"),
+    "__sub__": "_minus_scalar",
+    "__rsub__": "_rminus_scalar",
+    **dict.fromkeys(("__mul__", "__rmul__"), "_mul_scalar"),
+    "__truediv__": "_div_scalar",
+    "__rtruediv__": "_rdiv_scalar",
+    "__mod__": "_mod_scalar",
+    "__rmod__": "_rmod_scalar",
+    "__eq__": "_equal_scalar",
+    "__ne__": "_not_equal_scalar",
+    "__lt__": "_lesser_scalar",
+    "__le__": "_lesser_equal_scalar",
+    "__gt__": "_greater_scalar",
+    "__ge__": "_greater_equal_scalar",
+}
+# Functions of nd and sym that take a number, too.
+_FUNCTIONS = {
+    "add": "_plus_scalar",
+    "subtract": "_minus_scalar",
+    "multiply": "_mul_scalar",
+    "divide": "_div_scalar",
+    "modulo": "_mod_scalar",
+    "maximum": "_maximum_scalar",
+    "minimum": "_minimum_scalar",
+    **{
+        name: f"_{name}_scalar"
+        for name in ("equal", "not_equal", "greater", "greater_equal", "lesser", "lesser_equal")
+    },
+    **{name: f"_{name}_scalar" for name in ("logical_and", "logical_or", "logical_xor")},
+}
 
 # As they are before anything is wrapped.
 _cast_array, _cast_symbol = nd.amp_cast, sym.amp_cast
@@ -34,11 +65,19 @@ def wrap_operators(low, low_ops, wide_ops, conditional_ops, widest_ops, stay_wid
         _replace(name, functools.partial(_casting, name, "float32", low, (), condition))
     for name in _unique(widest_ops):
         _replace(name, functools.partial(_widening, low))
+    wide = _unique(wide_ops)
     for owner in (NDArray, Symbol):
-        for name in (*(f"__{r}{one}__" for one in _ARITHMETIC for r in ("", "r")), *_COMPARISONS):
-            setattr(owner, name, _widening(low, getattr(owner, name)))
+        for name, scalar_op in _WITH_NUMBERS.items():
+            wrap = _widening_beside_numbers if canonical(scalar_op) in wide else _widening
+            setattr(owner, name, wrap(low, getattr(owner, name)))
+        if canonical("negative") in wide:
+            owner.__neg__ = _casting("negative", "float32", low, (), None, owner.__neg__)
         for name in ("__pow__", "__rpow__"):
             setattr(owner, name, _casting("_power", "float32", low, (), None, getattr(owner, name)))
+    for owner in (nd, sym):
+        for name, scalar_op in _FUNCTIONS.items():
+            if canonical(scalar_op) in wide and hasattr(owner, name):
+                setattr(owner, name, _widening_beside_numbers(low, getattr(owner, name)))
 
 
 def _unique(names):
@@ -144,6 +183,19 @@ def _widening(low, function):
                 }
             )
         return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _widening_beside_numbers(low, function):
+    """The same for a function of two operands, which computes in float32 beside a number."""
+    widened = _widening(low, function)
+
+    @functools.wraps(function)
+    def wrapped(*args, **kwargs):
+        if any(isinstance(one, numbers.Number) for one in args):
+            return function(*(_cast(one, "float32", low) for one in args), **kwargs)
+        return widened(*args, **kwargs)
 
     return wrapped
 
