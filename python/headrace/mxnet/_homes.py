@@ -15,6 +15,7 @@ NAMES = {
     "headrace.gluon.rnn.rnn_cell": "headrace.gluon",
     "headrace.gluon.rnn.rnn_layer": "headrace.gluon",
     "headrace.gluon.data.dataloader": "headrace.mxnet._queues",
+    "headrace.gluon.data.vision.datasets": "headrace",
     "headrace.gluon.data.vision.transforms": ("headrace.gluon.nn", "headrace.gluon"),
     "headrace.image": "headrace.mxnet._image_names",
     "headrace.image.detection": "headrace.image",

@@ -200,6 +200,7 @@ def test_names_that_a_star_brings():
         ("gluon.contrib.rnn.rnn_cell", "ModifierCell BidirectionalCell", mx.gluon.rnn),
         ("gluon.data.vision.transforms", "HybridSequential Sequential", mx.gluon.nn),
         ("gluon.data.vision.transforms", "Block HybridBlock", mx.gluon),
+        ("gluon.data.vision.datasets", "image nd recordio", mx),
     ],
 )
 def test_modules_that_define_what_their_packages_show(module, names, home):
