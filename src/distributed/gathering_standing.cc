@@ -48,7 +48,8 @@ void Gathering::tell_verdict(Seat& seat) {
 }
 
 bool Gathering::awaits_one_of(const Seat& seat, std::span<Seat* const> others) const {
-  if (seat.standing.meets()) return std::ranges::any_of(others, [](const Seat* other) { return !other->meeting; });
+  if (seat.standing.meets())  // what it says may be from before the others came
+    return seat.meeting && std::ranges::any_of(others, [](const Seat* other) { return !other->meeting; });
   return std::ranges::all_of(seat.standing.waits(), [&](const Awaited& wait) {
     return std::ranges::any_of(others, [&](const Seat* other) {
       return std::ranges::find(wait.workers(), other->rank) != wait.workers().end();

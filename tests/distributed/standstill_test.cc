@@ -31,44 +31,78 @@ std::vector<uint32_t> awaited_in(const Standing& standing, int wait = 0) {
   return {workers.begin(), workers.end()};
 }
 
-TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
-  constexpr int kWorkers = 5;
-  const Job job{.role = Role::kWorker,
-                .host = "127.0.0.1",
-                .port = free_port(),
-                .workers = kWorkers,
-                .own_host = "127.0.0.1",
-                .silence_ms = 6'000};  // a machine may pause
-  auto scheduler = std::async(std::launch::async, [&] { return reason_of([&] { run_scheduler(job); }); });
-  std::array<Ears, kWorkers> ears;
-  std::vector<std::future<std::unique_ptr<Membership>>> joining;
-  for (int rank = 0; rank < kWorkers; ++rank)
-    joining.push_back(std::async(std::launch::async, [&, rank] {
-      Job own = job;
-      own.rank = rank;
-      return std::make_unique<Membership>(own, "", ears[static_cast<size_t>(rank)].observer());
-    }));
-  std::vector<std::unique_ptr<Membership>> workers;
-  for (auto& one : joining) workers.push_back(one.get());
-  auto meeting = std::async(std::launch::async, [&] { return reason_of([&] { workers[0]->barrier(); }); });
+// The workers of a job, with a scheduler.
+template <int kWorkers>
+class Gathered {
+ public:
+  Gathered() {
+    std::vector<std::future<std::unique_ptr<Membership>>> joining;
+    for (int rank = 0; rank < kWorkers; ++rank)
+      joining.push_back(std::async(std::launch::async, [&, rank] {
+        Job own = job_;
+        own.rank = rank;
+        return std::make_unique<Membership>(own, "", ears[static_cast<size_t>(rank)].observer());
+      }));
+    for (auto& one : joining) workers.push_back(one.get());
+  }
+  ~Gathered() {
+    workers.clear();
+    EXPECT_THAT(scheduler_.get(), IsEmpty());
+  }
 
-  Standing meets = standing("waits at a barrier", {});
-  meets.set_meets(true);
+  std::future<std::string> meeting_of(size_t rank) {
+    return std::async(std::launch::async, [this, rank] { return reason_of([&] { workers[rank]->barrier(); }); });
+  }
+
+  std::array<Ears, kWorkers> ears;
+  std::vector<std::unique_ptr<Membership>> workers;
+
+ private:
+  const Job job_{.role = Role::kWorker,
+                 .host = "127.0.0.1",
+                 .port = free_port(),
+                 .workers = kWorkers,
+                 .own_host = "127.0.0.1",
+                 .silence_ms = 6'000};  // a machine may pause
+  std::future<std::string> scheduler_ =
+      std::async(std::launch::async, [this] { return reason_of([&] { run_scheduler(job_); }); });
+};
+
+Standing meets() {
+  Standing made = standing("waits at a barrier", {});
+  made.set_meets(true);
+  return made;
+}
+
+TEST(Standing, WorkersThatWaitForEachOtherAreToldSoAndOthersAreNot) {
+  Gathered<5> job;
+  auto meeting = job.meeting_of(0);
   Standing either = standing("waits for worker 0 or for worker 4", {0});
   *either.add_waits() = standing("", {4}).waits(0);
-  while (ears[1].all().empty()) {  // worker 4 says nothing: it goes on, and so will worker 3
-    workers[3]->stand(either);
-    workers[0]->stand(meets);
-    workers[2]->stand(standing("waits for worker 1", {1}));
-    workers[1]->stand(standing("waits for worker 0", {0}));
+  while (job.ears[1].all().empty()) {  // worker 4 says nothing: it goes on, and so will worker 3
+    job.workers[3]->stand(either);
+    job.workers[0]->stand(meets());
+    job.workers[2]->stand(standing("waits for worker 1", {1}));
+    job.workers[1]->stand(standing("waits for worker 0", {0}));
     std::this_thread::sleep_for(kShort);
   }
   const char* const all = "worker 0 waits at a barrier; worker 1 waits for worker 0; worker 2 waits for worker 1;";
   EXPECT_THAT(meeting.get(), HasSubstr(all));
-  for (const size_t rank : {0, 1, 2}) EXPECT_THAT(ears[rank].await("none goes on"), HasSubstr(all));
-  for (const size_t rank : {3, 4}) EXPECT_THAT(ears[rank].all(), IsEmpty());
-  workers.clear();
-  EXPECT_THAT(scheduler.get(), IsEmpty());
+  for (const size_t rank : {0, 1, 2}) EXPECT_THAT(job.ears[rank].await("none goes on"), HasSubstr(all));
+  for (const size_t rank : {3, 4}) EXPECT_THAT(job.ears[rank].all(), IsEmpty());
+}
+
+TEST(Standing, WhatSaysThatItIsAtABarrierWhichIsOverGoesOn) {
+  Gathered<2> job;
+  auto first = job.meeting_of(0), second = job.meeting_of(1);
+  EXPECT_THAT(first.get(), IsEmpty());
+  EXPECT_THAT(second.get(), IsEmpty());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);  // longer than it takes to believe it
+  while (std::chrono::steady_clock::now() < end) {
+    job.workers[0]->stand(meets());
+    std::this_thread::sleep_for(kShort);
+  }
+  EXPECT_THAT(job.ears[0].all(), IsEmpty());
 }
 
 // A standstill that keeps what it has told.

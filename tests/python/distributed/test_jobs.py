@@ -164,7 +164,8 @@ def test_what_an_optimizer_learns_stays_when_settings_change(tmp_path, rule):
     numpy.testing.assert_allclose(*found, rtol=1e-6)
 
 
-def test_servers_import_optimizers_of_mxnet_programs():
+def test_servers_import_optimizers_of_mxnet_programs(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{PROGRAMS}:{os.environ.get('PYTHONPATH', '')}")
     job = launch(program="mxnet_program", workers=1, servers=1)
     assert job.returncode == 0, job.stdout + job.stderr
     assert "[0.5, 0.5]" in job.stdout, job.stdout  # (8 / 2 - 1) / 2 - 1
