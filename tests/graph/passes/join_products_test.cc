@@ -21,7 +21,7 @@ constexpr int64_t kSteps = 4;
 NDArray product_of_rows(const NDArray& a, const NDArray& b) { return call("dot", {a, b}, {{"transpose_a", true}}); }
 NDArray sum_of_rows(const NDArray& a) { return call("_sum_axes", {a}, {{"axis", Shape{0}}}); }
 NDArray plus(const NDArray& a, const NDArray& b) { return call("_grad_add", {a, b}); }
-NDArray joined(const Arrays& arrays) {
+NDArray stacked_rows(const Arrays& arrays) {
   static const OpDef& op = find_op("Concat");
   return invoke_all(op, attrs_of(op, {{"dim", int64_t{0}}, {"num_args", static_cast<int64_t>(arrays.size())}}),
                     arrays)[0];
@@ -61,7 +61,7 @@ TEST(JoinProducts, ASumOfProductsIsOneProduct) {
 
 TEST(JoinProducts, RowsThatAreJoinedAlreadyAreNotJoinedAgain) {
   const Body body = [](const Arrays& in) -> Arrays {
-    const NDArray backwards = joined({in[1], in[0], in[3], in[2]});
+    const NDArray backwards = stacked_rows({in[1], in[0], in[3], in[2]});
     NDArray bias = sum_of_rows(in[0]);
     for (size_t t = 1; t < kSteps; ++t) bias = plus(sum_of_rows(in[t]), bias);
     return {sum_of_products(in), call("negative", {backwards}), bias};
@@ -80,7 +80,7 @@ TEST(JoinProducts, SumsOfRowsAreJoinedWhereTheRowsAre) {
 
 TEST(JoinProducts, OtherJoinsAreNotTakenForThoseOfAllRows) {
   const std::string text = joined_graph([](const Arrays& in) -> Arrays {
-    return {call("negative", {joined({in[0], in[0], in[1], in[2]})}), sum_of_products(in)};
+    return {call("negative", {stacked_rows({in[0], in[0], in[1], in[2]})}), sum_of_products(in)};
   });
   EXPECT_EQ(count(text, "= Concat("), 3) << text;
 }
