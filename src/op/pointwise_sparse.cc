@@ -39,14 +39,17 @@ std::optional<double> value_where(const Formula& formula, std::span<const std::o
   std::unordered_map<const void*, Part> parts;
   for (const Expr& x : topological_order(formula.outputs)) {
     double arguments[3] = {0.0, 0.0, 0.0};
-    bool is_known = true, is_given = true, has_zero = false;
+    bool is_known = true, is_given = true, has_zero = false, begins_with_zero = false;
     for (int i = 0; i < x.arity(); ++i) {
       const Part& argument = parts.at(x.argument(i).node());
       arguments[i] = argument.value.value_or(0.0);
       is_known &= argument.value.has_value();
       is_given &= argument.is_given;
       has_zero |= argument.value == 0.0;
+      begins_with_zero |= i == 0 && argument.value == 0.0;
     }
+    const bool stays_zero = x.arity() > 0 && ((x.opcode() == Opcode::kMul && has_zero) ||
+                                              (divides && x.opcode() == Opcode::kDiv && begins_with_zero));
     Part& part = parts[x.node()];
     part.is_given = is_given && (x.arity() == 0 || !has_poles(x.opcode()));
     if (x.kind() == Expr::Kind::kConstant)
@@ -55,9 +58,7 @@ std::optional<double> value_where(const Formula& formula, std::span<const std::o
       part.value = parameters[static_cast<size_t>(x.index())];
     else if (x.kind() == Expr::Kind::kInput)
       part.value = inputs[static_cast<size_t>(x.index())];
-    else if (x.opcode() == Opcode::kMul && has_zero && is_given)
-      part.value = 0.0;
-    else if (divides && x.opcode() == Opcode::kDiv && parts.at(x.argument(0).node()).value == 0.0 && is_given)
+    else if (stays_zero && is_given)
       part.value = 0.0;
     else if (is_known)
       part.value = evaluate(x.opcode(), arguments[0], arguments[1], arguments[2]);
