@@ -57,8 +57,8 @@ class SavingStore(KVStore):
     # --- states of the optimizer ---
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """Writes the states of the servers' optimizer to a file, of whole arrays wherever
-        they lie, with the optimizer itself when `dump_optimizer`.
+        """Writes the states of the servers' optimizer to a file, of whole arrays wherever they lie, with the
+        optimizer itself when `dump_optimizer`.
 
         Any worker may do so. The states are those after what this worker has pushed, and in a synchronous
         store those rounds are waited for. AssertionError: no optimizer is set.

@@ -37,8 +37,8 @@ class SharingKVStore(KVStore):
         super()._set_updater(updater)
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """Writes the states of whole arrays to a file, with the optimizer itself when
-        `dump_optimizer`. All ranks call it, and each writes the file, which may be one and the same.
+        """Writes the states of whole arrays to a file, with the optimizer itself when `dump_optimizer`. All
+        ranks call it, and each writes the file, which may be one and the same.
         AssertionError: no optimizer is set.
         """
         updater = self._optimizer_updater("save")
