@@ -8,7 +8,7 @@ import sys
 import warnings
 
 from .._file import open_file, write_file
-from ..base import MXNetError
+from ..base import ArrayTypeError, MXNetError
 from ..ndarray import empty, load, save, zeros
 from ..optimizer.state_io import dump_states, load_states
 from .checkpoints import Clock, newest_checkpoint, write_checkpoint
@@ -185,7 +185,8 @@ class SavingStore(KVStore):
         after the present step. It is called in each step, by the push of the key that steps begin with; a
         checkpoint has what belongs to the pushes that are in it. `None` keeps nothing more.
 
-        `epochs` keeps a state by it. TypeError: what the function gives cannot be written in JSON.
+        `epochs` keeps a state by it, so a program uses one of the two. TypeError, of the push: what the
+        function gives cannot be written in JSON.
         """
         self._state_of_worker = function
 
@@ -285,7 +286,16 @@ class SavingStore(KVStore):
         elif keys[0] == self._first_pushed and self.rank == 0 and self._clock.is_due():
             self._save_due_checkpoint()
         if keys[0] == self._first_pushed and self._state_of_worker is not None:
-            self._store.set_worker_state(json.dumps(self._state_of_worker()))
+            self._store.set_worker_state(self._text_of_state())
+
+    def _text_of_state(self):
+        try:
+            return json.dumps(self._state_of_worker())
+        except TypeError as error:
+            raise ArrayTypeError(
+                f"kvstore keep_state: what the function gives cannot be written in JSON ({error}); it gives "
+                "numbers, texts, lists and dictionaries"
+            ) from None
 
     def _save_due_checkpoint(self):
         if self._optimizer is None:

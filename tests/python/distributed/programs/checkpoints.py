@@ -112,6 +112,9 @@ def refused(folder):
         )
     else:
         expect(ValueError, "start the job with --checkpoint", store.save_checkpoint)
+    store.keep_state(lambda: numpy.ones(2))
+    expect(TypeError, "keep_state: what the function gives", lambda: store.push(0, nd.ones((1,))))
+    store.keep_state(None)
     store.barrier()
 
 
