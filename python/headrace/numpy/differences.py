@@ -1,8 +1,11 @@
 """np functions of neighbours and polynomials, and places that are left out or put in."""
 
+import math
+
 import numpy as _numpy
 
 from .. import _core
+from ..base import ArrayIndexError
 from ..ndarray.ndarray import NDArray
 from ._axes import normalized_axes
 from ._operands import is_symbol, operand, shape_of
@@ -135,12 +138,12 @@ def delete(arr, obj, axis=None):
     Parameters
     ----------
     obj : an integer, a slice, an array of integers or, of arrays, of bools. Its values are waited for.
-        Those of an array that are out of range count for nothing.
+        Those of an np array that are out of range count for nothing, as in MXNet.
 
     Raises
     ------
     IndexError
-        For an integer out of range.
+        For another place out of range.
     TypeError
         For places of another kind.
 
@@ -151,8 +154,20 @@ def delete(arr, obj, axis=None):
            [4., 6.]])
     """
     arr = operand(arr)
-    _, places, attributes = _places(obj, arr, "delete")
+    kind, places, attributes = _places(obj, arr, "delete")
+    if kind == "tensor" and isinstance(places[0], NDArray) and not isinstance(obj, NDArray):
+        _check_places(places[0].asnumpy(), arr, axis)
     return _delete(arr, *places, **attributes, axis=axis)
+
+
+def _check_places(places, arr, axis):
+    shape = shape_of(arr)
+    if shape is None:
+        return
+    extent = math.prod(shape) if axis is None else shape[axis]
+    outside = places[(places < -extent) | (places >= extent)]
+    if outside.size > 0:
+        raise ArrayIndexError(f"delete: index {outside[0]} is out of bounds for an axis of extent {extent}")
 
 
 def insert(arr, obj, values, axis=None):
