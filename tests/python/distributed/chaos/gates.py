@@ -48,6 +48,7 @@ class Network:
             one.close()
         await asyncio.sleep(_SECONDS_TO_LOOK)  # what was accepted is served, and so will be closed
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.sleep(0)  # each has begun: one that had not would not close what it was given
             for one in others:
                 one.cancel()
             await asyncio.gather(*others, return_exceptions=True)
