@@ -140,11 +140,15 @@ IN_AN_EXCHANGE = (
 def test_workers_that_wait_for_each_other_are_told_so(how, first, second):
     job = launch(how, program="standing", workers=2)
     assert job.returncode == 1
+    errors = []
     for rank in range(2):
         (error,) = [
             line for line in lines_of(job) if line.startswith(f"[worker {rank}] headrace.base.MXNetError")
         ]
-        assert f"none goes on: {first}; {second};" in error
+        errors.append(error)
+    is_told = [f"none goes on: {first}; {second};" in error for error in errors]
+    # On a busy machine one of them may have ended before the other one, which hears of that, is told.
+    assert any(is_told) and all(told or "has ended" in error for told, error in zip(is_told, errors)), errors
 
 
 def test_a_worker_that_comes_late_is_waited_for():
