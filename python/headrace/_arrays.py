@@ -56,6 +56,11 @@ def like(array, reference):
     return array.as_nd_ndarray() if isinstance(array, NpArray) else array
 
 
+def statistics_dtype(dtype):
+    """The dtype of what a batch normalisation keeps beside data of `dtype`: float32 beside halves."""
+    return "float32" if dtype_name(dtype) in ("float16", "bfloat16") else dtype
+
+
 def write(values, target, name):
     """Writes an array into `target`. ArrayValueError, which says what `name` is: it has another shape."""
     if tuple(values.shape) != target.shape:

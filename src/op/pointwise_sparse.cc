@@ -164,15 +164,11 @@ NDArray gathered(const View& dense, const SparseParts& places, const Shape& shap
       std::memcpy(to, dense.data() + static_cast<size_t>(places.index()[i]) * row, row);
     return made;
   }
-  const auto stride = [&](size_t from_end) -> int64_t {  // 0 along an axis that it does not have
-    const size_t count = dense.shape().size();
-    if (from_end > count || dense.shape()[count - from_end] == 1) return 0;
-    return from_end == 1 ? 1 : dense.shape()[count - 1];
-  };
-  const int64_t down = stride(2), right = stride(1);
+  int64_t strides[2];
+  broadcast_strides(dense.shape(), contiguous_strides(dense.shape()), shape, strides);
   for (int64_t r = 0; r < shape[0]; ++r)
     for (int64_t i = places.row_begin()[r]; i < places.row_begin()[r + 1]; ++i, to += item)
-      std::memcpy(to, dense.data() + static_cast<size_t>(r * down + places.index()[i] * right) * item, item);
+      std::memcpy(to, dense.data() + static_cast<size_t>(r * strides[0] + places.index()[i] * strides[1]) * item, item);
   return made;
 }
 

@@ -4,7 +4,7 @@ import json
 import os
 
 from .. import symbol as sym
-from .._arrays import dtype_name, shape_is_known
+from .._arrays import shape_is_known, statistics_dtype
 from .._structure import flatten, regroup
 from ..base import ArrayValueError
 from ..context import cpu
@@ -147,10 +147,9 @@ class SymbolBlock(HybridBlock):
         """Converts all parameters and gradients to `dtype`; beside float16 and bfloat16 those of batch
         normalisations become float32.
         """
-        is_low = dtype_name(dtype) in ("float16", "bfloat16")
-        wide = _parameters_of_batch_norms(self._graph.outputs) if is_low else ()
+        of_norms = _parameters_of_batch_norms(self._graph.outputs)
         for parameter in self._params.values():
-            parameter.cast("float32" if parameter.name in wide else dtype)
+            parameter.cast(statistics_dtype(dtype) if parameter.name in of_norms else dtype)
 
     def reset_ctx(self, ctx):
         """Moves all parameters to `ctx`, a context or a list of them."""

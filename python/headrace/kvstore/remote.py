@@ -38,6 +38,7 @@ class RemoteKVStore(SavingStore):
         super().__init__(store)
         self._settings = None  # that the servers have
         self._scale = None  # the rescale_grad with which set_optimizer was called
+        self._is_asynchronous = self.is_capable(self.ASYNCHRONOUS)
         profiler.set_kvstore_handle(self)
 
     def set_optimizer(self, optimizer):
@@ -110,10 +111,6 @@ class RemoteKVStore(SavingStore):
             return value
         own = self._optimizer.rescale_grad
         return value if own == self._scale else _times(value, own / self._scale)
-
-    @property
-    def _is_asynchronous(self):
-        return self.is_capable(self.ASYNCHRONOUS)
 
     def _settings_now(self):
         settings = settings_of(self._optimizer)

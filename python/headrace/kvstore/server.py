@@ -41,8 +41,9 @@ class KVStoreServer:
     def __init__(self, kvstore=None):
         self.kvstore = kvstore
         self.handle = None
-        self._stores = {}  # by number: (optimizer as it came, KVStore)
-        self._settings = {}  # by number: those that each worker has set last, by rank; None: at the beginning
+        # By number: the optimizer as it came, the KVStore, and the settings that each worker has set last, by
+        # rank; None: those at the beginning.
+        self._stores = {}
 
     def run(self):
         """Serves until no worker is left. MXNetError: the job cannot begin, or has lost its scheduler."""
@@ -90,21 +91,21 @@ class KVStoreServer:
             )
         store = KVStore(_Served(set_updater))
         optimizer = unpacked(body)
-        self._settings[number] = {None: settings_of(optimizer)}
+        settings = {None: settings_of(optimizer)}
         store.set_optimizer(optimizer)
-        self._stores[number] = body, store
+        self._stores[number] = body, store, settings
 
     def _set_settings(self, number, settings):
         """Sets what a worker has changed; what the optimizer itself has changed here meanwhile stays."""
-        optimizer, known = self._stores[number][1].updater.optimizer, self._settings[number]
-        use_settings(optimizer, settings, known.get(settings["rank"], known[None]))
+        _, store, known = self._stores[number]
+        use_settings(store.updater.optimizer, settings, known.get(settings["rank"], known[None]))
         known[settings["rank"]] = settings
 
     def _restore_states(self, number, body):
         """Of a checkpoint that worker 0 has brought back, and knows the settings of."""
-        updater = self._stores[number][1].updater
-        restore_states(updater, body)
-        self._settings[number][0] = settings_of(updater.optimizer)
+        _, store, known = self._stores[number]
+        restore_states(store.updater, body)
+        known[0] = settings_of(store.updater.optimizer)
 
 
 def _described(optimizer, other):

@@ -23,18 +23,20 @@ def check_inited(states, keys, fname):
 
 
 def set_states(updater, data):
-    """Gives an updater the states of `dump_states`, and its optimizer the update counts of one among them."""
+    """Gives an updater the states of `dump_states`, and its optimizer the update counts of the one among
+    them, which is returned; None: there is none.
+    """
     states, optimizer = load_states(data)
     updater.set_states(dump_states(states))
     if optimizer is not None:
         updater.optimizer._index_update_count.update(optimizer._index_update_count)
         updater.optimizer.num_update = optimizer.num_update
+    return optimizer
 
 
 def restore_states(updater, data):
     """The same, with the settings and other numbers of that optimizer."""
-    set_states(updater, data)
-    _, optimizer = load_states(data)
+    optimizer = set_states(updater, data)
     if optimizer is not None:
         take_numbers(updater.optimizer, optimizer)
 

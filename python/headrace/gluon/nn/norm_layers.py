@@ -77,7 +77,7 @@ class BatchNorm(HybridBlock):
                 setattr(self, name, param)
 
     def cast(self, dtype):
-        super().cast("float32" if arrays.dtype_name(dtype) in ("float16", "bfloat16") else dtype)
+        super().cast(arrays.statistics_dtype(dtype))
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
         batch_norm = F.npx.batch_norm if is_np_array() else F.BatchNorm
