@@ -165,6 +165,11 @@ void Transaction::get_otherwise(const std::string& key) {
 }
 
 const etcdserverpb::KeyValue* found(const etcdserverpb::TxnResponse& response, int operation) {
+  check(
+      operation < response.responses_size(), ErrorKind::kRuntime,
+      "distributed: etcd has answered {} operations of a transaction where number {} was expected; does HEADRACE_ETCD "
+      "(--etcd) name machines of an etcd that speaks the third version of its API?",
+      response.responses_size(), operation);
   const auto& kvs = response.responses(operation).response_range().kvs();
   return kvs.empty() ? nullptr : &kvs[0];
 }

@@ -72,7 +72,8 @@ class Transaction {
   etcdserverpb::TxnRequest request_;
 };
 
-// What the operation of this number, a get, has found; null: the key is not there.
+// What the operation of this number, a get, has found; null: the key is not there. Raises RuntimeError where the
+// response has no such operation.
 const etcdserverpb::KeyValue* found(const etcdserverpb::TxnResponse& response, int operation);
 
 }  // namespace headrace::distributed
