@@ -127,7 +127,7 @@ def _parser(description):
     )
     parser.add_argument(
         "--checkpoint-interval",
-        type=_at_least(0),
+        type=_at_least(0, float),
         default=300,
         metavar="S",
         help="seconds from one checkpoint to the next (300)",
@@ -262,10 +262,10 @@ def _addresses(text):
     return {**own, "HEADRACE_SCHEDULERS": text} if "," in text else own
 
 
-def _at_least(least):
+def _at_least(least, kind=int):
     def number(text):
-        value = int(text)
-        if value < least:
+        value = kind(text)
+        if not value >= least:
             raise argparse.ArgumentTypeError(f"{value} is less than {least}")
         return value
 

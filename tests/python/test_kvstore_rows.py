@@ -37,9 +37,9 @@ def test_row_sparse_pull_gives_rows(store, stype):
         store.row_sparse_pull("t", out=outs)
     with pytest.raises(MXNetError, match="expected row_sparse arrays to write into"):
         store.row_sparse_pull("t", out=nd.zeros((3, 2)), row_ids=nd.array([0]))
-    if stype == "default":
-        store.row_sparse_pull("t", out=outs[0], row_ids=nd.array([3]))
-        with pytest.raises(IndexError):
+    for row in [3, -1]:
+        with pytest.raises(IndexError, match=f"index {row} is out of bounds for axis 0 with size 3"):
+            store.row_sparse_pull("t", out=outs[0], row_ids=nd.array([row]))
             outs[0].wait_to_read()
 
 

@@ -177,6 +177,15 @@ def test_storage_types_of_results():
         assert (made.asnumpy() == np.asarray(expected)).all()
 
 
+def test_rows_that_are_not_there_are_not_retained():
+    for array in [rows(), rows().tostype("default")]:
+        for row in [4, -1]:
+            with pytest.raises(
+                IndexError, match=f"retain: index {row} is out of bounds for axis 0 with size 4"
+            ):
+                nd.sparse_retain(array, nd.array([0, row])).wait_to_read()
+
+
 def test_indices_that_sparse_arrays_do_not_take():
     assert matrix()[:].asnumpy().shape == (4, 3) and rows()[:].stype == "row_sparse"
     with pytest.raises(IndexError, match="row 4 is out of bounds"):

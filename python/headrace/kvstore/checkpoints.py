@@ -170,12 +170,20 @@ class Clock:
         self._mark = None  # descriptor of a file that is locked as long as this process lives
 
     def begin(self):
-        """Makes the folder, in which others may ask for a checkpoint. Warns if another process, which would
-        remove the checkpoints of this one, has begun there and not ended.
+        """Makes the folder, in which others may ask for a checkpoint. Warns if none can be written there, or
+        if another process, which would remove the checkpoints of this one, has begun there and not ended.
         """
-        with contextlib.suppress(OSError):  # told when one is to be saved
+        try:
             os.makedirs(self.folder, exist_ok=True)
             self._mark = os.open(os.path.join(self.folder, _MARK), os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC)
+        except OSError as error:
+            warnings.warn(
+                f"kvstore: checkpoints cannot be saved: {error}; the job goes on, and tries "
+                "each time that one is due",
+                stacklevel=5,
+            )
+            return
+        with contextlib.suppress(OSError):  # a file system without locks
             try:
                 fcntl.flock(self._mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -156,8 +156,8 @@ class KVStore(KVStoreBase):
         """Writes the stored rows that `row_ids` names into the row_sparse arrays of `out`, which have no
         others then.
 
-        `row_ids` is an array, in any order, or a list with one for each array of `out`. IndexError, when
-        `out` is read: what is stored is dense and has no such row. MXNetError: an array of `out` is dense.
+        `row_ids` is an array, in any order, or a list with one for each array of `out`. IndexError, at
+        the latest when `out` is read: there is no such row. MXNetError: an array of `out` is dense.
         """
         operation = "row_sparse_pull"
         keys, outs = keyed(operation, key, _given(operation, "out", out))

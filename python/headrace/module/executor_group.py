@@ -27,7 +27,11 @@ def join(parts, axis):
 
 
 def split(batch_size, loads):
-    """Slices of a batch in proportion to `loads`. ValueError: one would be empty."""
+    """Slices of a batch in proportion to `loads`. ValueError: one would be empty, or the loads are no such
+    numbers.
+    """
+    if min(loads) < 0 or not sum(loads) > 0:
+        raise ArrayValueError(f"work_load_list: expected numbers of which the sum is above 0, got {loads}")
     shares = [round(batch_size * load / sum(loads)) for load in loads]
     shares[-1] = batch_size - sum(shares[:-1])
     if min(shares) <= 0:

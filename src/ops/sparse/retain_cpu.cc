@@ -9,6 +9,7 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/sparse_context.h"
+#include "ops/sparse/dense_inputs.h"
 #include "ops/sparse/sparse_slice.h"
 
 namespace headrace {
@@ -16,23 +17,15 @@ namespace {
 
 using enum StorageKind;
 
-// The numbers in an array, in order and each once.
-std::vector<int64_t> chosen(const void* data, DType dtype, int64_t count) {
-  std::vector<int64_t> numbers(static_cast<size_t>(count));
-  dispatch(dtype, [&]<class T>() {
-    std::transform(static_cast<const T*>(data), static_cast<const T*>(data) + count, numbers.begin(),
-                   [](T value) { return static_cast<int64_t>(static_cast<double>(value)); });
-  });
-  std::ranges::sort(numbers);
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  return numbers;
+// In order and each once.
+std::vector<int64_t> sorted(std::vector<int64_t> rows) {
+  std::ranges::sort(rows);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
 }
 
 void retain_rows(SparseContext& c, const NoAttrs&) {
-  const View& indices = c.input(1);
-  const int64_t extent = c.output().shape()[0];
-  std::vector<int64_t> rows = chosen(indices.data(), indices.dtype(), indices.size());
-  std::erase_if(rows, [extent](int64_t row) { return row < 0 || row >= extent; });
+  const std::vector<int64_t> rows = sorted(given_indices(c, 1, c.output().shape()[0], IndexMode::kRaiseNegative));
   const SparseParts& from = c.parts(0);
   const int64_t* const first = from.index();
   const int64_t* const last = first + from.count();
@@ -52,12 +45,11 @@ void retain_rows(SparseContext& c, const NoAttrs&) {
 }
 
 void retain_dense(KernelContext& c, const NoAttrs&) {
-  const Tensor &data = c.input(0), &indices = c.input(1), &to = c.output(0);
+  const Tensor &data = c.input(0), &to = c.output(0);
   const size_t row = static_cast<size_t>(row_size(data.shape)) * item_size(data.dtype);
   std::memset(to.data, 0, static_cast<size_t>(data.size) * item_size(data.dtype));
-  for (int64_t r : chosen(indices.data, indices.dtype, indices.size))
-    if (r >= 0 && r < data.shape[0])
-      std::memcpy(to.as<char>() + static_cast<size_t>(r) * row, data.as<char>() + static_cast<size_t>(r) * row, row);
+  for (int64_t r : sorted(read_indices(c.name(), c.input(1), data.shape[0], IndexMode::kRaiseNegative, 0)))
+    std::memcpy(to.as<char>() + static_cast<size_t>(r) * row, data.as<char>() + static_cast<size_t>(r) * row, row);
 }
 
 }  // namespace
@@ -68,7 +60,8 @@ Operators retain_operators() {
        .python = {"nd.sparse_retain"},
        .doc = R"(The rows of a row_sparse array whose numbers are in indices, those of zeros too; all others are zero.
 
-Raises ValueError unless data has an axis and indices have one.)",
+Raises ValueError unless data has an axis and indices have one; IndexError, when the result is read, where one is not the
+number of a row.)",
        .inputs = {"data", "indices"},
        .infer =
            [](Infer& i, const NoAttrs&) {

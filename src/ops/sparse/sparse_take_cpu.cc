@@ -5,25 +5,17 @@
 
 #include "base/dtype_dispatch.h"
 #include "op/sparse_context.h"
-#include "ops/index/indices.h"
 #include "ops/index/take.h"
+#include "ops/sparse/dense_inputs.h"
 
 namespace headrace {
 namespace {
 
 using enum StorageKind;
 
-Tensor tensor_of(const View& dense) {
-  return {dense.data(), dense.dtype(), dense.shape(), dense.strides(), dense.size(), dense.storage()};
-}
-
-std::vector<int64_t> indices_of(const SparseContext& c, size_t input, int64_t extent, IndexMode mode) {
-  return read_indices(c.name(), tensor_of(c.input(input)), extent, mode, 0);
-}
-
 void take_matrix_rows(SparseContext& c, const TakeAttrs& a) {
   const SparseParts& from = c.parts(0);
-  const std::vector<int64_t> rows = indices_of(c, 1, c.input(0).shape()[0], index_mode(a.mode));
+  const std::vector<int64_t> rows = given_indices(c, 1, c.input(0).shape()[0], index_mode(a.mode));
   int64_t count = 0;
   for (int64_t row : rows) count += from.row_begin()[row + 1] - from.row_begin()[row];
   SparseParts taken = c.make(0, count);
@@ -46,7 +38,7 @@ void take_table_rows(SparseContext& c, const Attrs&) {
   const int64_t* const first = table.index();
   const int64_t* const last = first + table.count();
   char* out = to.data();
-  for (int64_t index : indices_of(c, 0, c.input(1).shape()[0], IndexMode::kRaiseNegative)) {
+  for (int64_t index : given_indices(c, 0, c.input(1).shape()[0], IndexMode::kRaiseNegative)) {
     const int64_t* const found = std::lower_bound(first, last, index);
     if (found != last && *found == index)
       std::memcpy(out, table.values_as<char>() + static_cast<size_t>(found - first) * row, row);
@@ -57,7 +49,7 @@ void take_table_rows(SparseContext& c, const Attrs&) {
 }
 
 void gradient_by_rows(SparseContext& c, const BackwardTakeAttrs& a) {
-  std::vector<int64_t> places = indices_of(c, 1, a.shape[0], IndexMode::kRaiseNegative), rows = places;
+  std::vector<int64_t> places = given_indices(c, 1, a.shape[0], IndexMode::kRaiseNegative), rows = places;
   std::ranges::sort(rows);
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   SparseParts result = c.make(0, static_cast<int64_t>(rows.size()));

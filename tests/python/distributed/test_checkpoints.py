@@ -129,6 +129,12 @@ def test_a_folder_of_another_process_is_told(tmp_path, monkeypatch):
         Clock(0).begin()
 
 
+def test_a_folder_that_cannot_be_written_is_told_at_once(monkeypatch):
+    monkeypatch.setenv("HEADRACE_CHECKPOINT", "/proc/nowhere")
+    with pytest.warns(UserWarning, match="checkpoints cannot be saved: .*/proc/nowhere"):
+        Clock(0).begin()
+
+
 def test_a_job_goes_on_from_its_checkpoint_when_a_server_is_killed(tmp_path):
     options = ["--restart", "1", "--checkpoint", str(tmp_path / "in"), "--checkpoint-interval", "0"]
     job = launch("killed", tmp_path, options=options)

@@ -254,6 +254,9 @@ def test_loss_scales():
     scaler._unskipped = 1999
     assert not scaler.has_overflow(params) and not scaler.has_overflow(params)
     assert scaler.loss_scale == 2**16
+    scaler._scale_seq_len, scaler._max_loss_scale = 3, 2.0**16.5
+    scales = [(scaler.has_overflow(params), scaler._next_loss_scale) for _ in range(5)]
+    assert scales == [(False, 2**16), (False, 2**16.5)] + [(False, 2**16.5)] * 3
 
 
 PROGRAM = """

@@ -85,6 +85,8 @@ def test_refused_settings():
         manager_of(classifier(), batches(), work_load_list=[1])
     with pytest.raises(ValueError, match="Too many slices"):
         _split_input_slice(1, [1, 1])
+    with pytest.raises(ValueError, match=r"work_load_list: .* above 0, got \[0, 0\]"):
+        _split_input_slice(4, [0, 0])
     assert _split_input_slice(5, [1, 1]) == [slice(0, 2), slice(2, 5)]
     with pytest.raises(ValueError, match='duplicated argument name "x"'):
         _check_arguments(mx.sym.var("x") + mx.sym.var("x"))

@@ -6,12 +6,12 @@ from .... import ndarray as nd
 
 __all__ = ["LossScaler"]
 
-_GREATEST = 2.0**24
-_PATIENCE = 2000  # updates in a row after which the scale may grow
-
 
 class LossScaler:
     """The factor on losses: halved when a gradient overflows, doubled after 2000 steps without that.
+
+    Programs may set `_max_loss_scale`, which it does not exceed (2^24), and `_scale_seq_len`, the steps after
+    which it doubles.
 
     Examples
     --------
@@ -26,6 +26,8 @@ class LossScaler:
     def __init__(self):
         self._loss_scale = 2.0**16
         self._next_loss_scale = self._loss_scale
+        self._max_loss_scale = 2.0**24
+        self._scale_seq_len = 2000
         self._unskipped = 0
         self.is_undone = False  # in the gradients, before the step
 
@@ -58,8 +60,8 @@ class LossScaler:
             logging.info("AMP: decreasing loss scale to %f", self._next_loss_scale)
             return True
         self._unskipped += 1
-        if self._unskipped == _PATIENCE:
+        if self._unskipped >= self._scale_seq_len:
             self._unskipped = 0
-            self._next_loss_scale = min(_GREATEST, self._loss_scale * 2)
+            self._next_loss_scale = min(self._max_loss_scale, self._loss_scale * 2)
             logging.info("AMP: increasing loss scale to %f", self._next_loss_scale)
         return False
