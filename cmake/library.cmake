@@ -14,7 +14,7 @@ target_include_directories(headrace
 target_compile_features(headrace INTERFACE cxx_std_20)
 target_link_libraries(headrace PRIVATE headrace_flags fmt::fmt hwy::hwy hwy::hwy_contrib headrace_onednn OpenBLAS::OpenBLAS
   nlohmann_json::nlohmann_json xbyak::xbyak ZLIB::ZLIB PNG::PNG libjpeg-turbo::turbojpeg Threads::Threads ${CMAKE_DL_LIBS})
-target_link_options(headrace PRIVATE -Wl,-Bsymbolic-functions)
+target_link_options(headrace PRIVATE -Wl,-Bsymbolic-functions -Wl,-z,nodelete)
 set_target_properties(headrace PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 
 # What a program needs that looks inside: the tests, the benchmarks and the Python module.

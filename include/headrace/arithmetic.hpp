@@ -39,8 +39,8 @@ NDArray operator/(Scalar x, const NDArray& y);
 
 // x = x + y and its like, written into the memory of x, so that every handle to it sees the new values. Beside an array
 // of another dtype the result is cast to that of x. ValueError: the result has another shape than x. TypeError: x holds
-// integers, and dividing them or a floating number makes floats. RuntimeError: the thread records, and x already
-// belongs to the graph.
+// integers, and dividing them, a floating number or an array of floats makes floats. RuntimeError: the thread records,
+// and x already belongs to the graph.
 NDArray& operator+=(NDArray& x, const NDArray& y);
 NDArray& operator-=(NDArray& x, const NDArray& y);
 NDArray& operator*=(NDArray& x, const NDArray& y);

@@ -16,7 +16,8 @@ struct NamedArrays {
 
 namespace nd {
 
-// Waits for the arrays. ValueError: there are names, and not one for each array. OSError: the file cannot be written.
+// Waits for the arrays. ValueError: there are names, and not one for each array. RuntimeError: the file cannot be
+// written.
 void save(const std::string& path, const NamedArrays& saved);
 // Arrays of the file that are none are none. MXNetError: it is missing or broken.
 NamedArrays load(const std::string& path);

@@ -114,6 +114,7 @@ void check_dtype(const NDArray& array, DType expected, const char* operation);  
 void check_count(size_t count, const Shape& shape, const char* operation);      // raises ValueError
 // Raises RuntimeError for an array of a traced graph: to be called before memory is taken for its values.
 void check_has_values(const NDArray& array, const char* operation);
+[[noreturn]] void fail_no_room(const NDArray& array, const char* operation);  // MemoryError: of its values on the host
 
 template <Element T>
 NDArray NDArray::from(std::span<const T> values, const Shape& shape) {
@@ -136,7 +137,12 @@ std::vector<T> NDArray::to_vector() const {
     copy_to_host(values.get());
     return std::vector<bool>(values.get(), values.get() + count);
   } else {
-    std::vector<T> values(count);
+    std::vector<T> values;
+    try {
+      values.resize(count);
+    } catch (const std::exception&) {
+      fail_no_room(*this, "to_vector");
+    }
     copy_to_host(values.data());
     return values;
   }

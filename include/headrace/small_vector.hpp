@@ -74,7 +74,7 @@ class SmallVector {
   }
   void pop_back() noexcept { --size_; }
   void clear() noexcept { size_ = 0; }
-  void resize(size_t count, const T& value = T()) {
+  void resize(size_t count, T value = T()) {
     reserve(count);
     for (size_t i = size_; i < count; ++i) data()[i] = value;
     size_ = static_cast<uint32_t>(count);

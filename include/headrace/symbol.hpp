@@ -33,7 +33,7 @@ class Symbol {
 
   // The operator of this registered name on `inputs`. Those left out (an empty Symbol, or missing at the end) become
   // variables NAME_INPUT. `attrs` are texts as in symbol files; `node_attrs` further texts kept with the node.
-  // KeyError: no such operator; TypeError and ValueError: attributes that it does not take.
+  // KeyError: no such operator; RuntimeError: attributes or inputs that it does not take.
   static Symbol apply(std::string_view op, const std::string& name, const std::vector<Symbol>& inputs,
                       const Texts& attrs = {}, const Texts& node_attrs = {});
 

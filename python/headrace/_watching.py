@@ -2,6 +2,7 @@
 names.
 """
 
+import ast
 import json
 
 import numpy as np
@@ -41,17 +42,49 @@ class Watch:
     """
 
     def __init__(self, symbol):
-        graph = json.loads(symbol._json())
-        self.nodes = graph["nodes"]
-        self.heads = [tuple(head[:2]) for head in graph["heads"]]
-        self.steps = [_Step(graph, place) for place, node in enumerate(self.nodes) if node["op"] != "null"]
+        self._symbol, self._graph = symbol, json.loads(symbol._json())
+        self.nodes = self._graph["nodes"]
+        self.heads = [tuple(head[:2]) for head in self._graph["heads"]]
+        self._steps = [
+            _Step(self._graph, place) for place, node in enumerate(self.nodes) if node["op"] != "null"
+        ]
+
+    def steps_for(self, shapes):
+        """The operators for inputs of these shapes, in the order of the symbol's inputs. New arrays whose shape
+        has open extents get that which their users need.
+        """
+        if not any(_is_open(self.nodes[step.place]) for step in self._steps):
+            return self._steps
+        internals = self._symbol.get_internals()
+        _, found = internals._infer(dict(zip(self._symbol.list_inputs(), shapes)), {})
+        shape_of = {name: shape for name, (shape, _) in zip(internals.list_outputs(), found)}
+        return [
+            _Step(self._graph, step.place, shape_of[step.writes[0]])
+            if _is_open(self.nodes[step.place])
+            else step
+            for step in self._steps
+        ]
+
+
+def _is_open(node):
+    """Whether it makes an array of which the symbol does not say all extents."""
+    shape = node.get("attrs", {}).get("shape")
+    if node["inputs"] or shape is None:
+        return False
+    unknown = {-1} if node["op"].startswith("_np") else {0, -1}
+    extents = ast.literal_eval(shape)
+    return not unknown.isdisjoint(extents if isinstance(extents, tuple) else (extents,))
 
 
 class _Step:
-    """One operator: its name, what it reads as (variable or None, name, place), the names of its outputs."""
+    """One operator: its name, what it reads as (variable or None, name, place), the names of its outputs.
+    `shape`: of the array that it makes, where its attribute leaves that open.
+    """
 
-    def __init__(self, graph, place):
+    def __init__(self, graph, place, shape=None):
         nodes, node = graph["nodes"], graph["nodes"][place]
+        if shape is not None:
+            node = {**node, "attrs": {**node["attrs"], "shape": str(tuple(shape))}}
         self.place, self.operator, self.name = place, node["op"], node["name"]
         self.reads = []
         for i, (source, output, *_) in enumerate(node["inputs"]):
@@ -86,14 +119,16 @@ class WatchedRun:
         self._is_np = is_np_array() if is_np is None else is_np
         self._is_train, self._records = is_train, records
         variables = (place for place, node in enumerate(watch.nodes) if node["op"] == "null")
+        values = list(values)
         self._found = {(place, 0): value for place, value in zip(variables, values)}
+        self._steps = watch.steps_for([value.shape for value in values])
         self._gradients = []  # (operator, for each input its gradient so far or None, its array)
 
     def __iter__(self):
         """Runs; gives for each operator its name, [(variable that it reads or None, name, array)] and
         [(name of output, array)].
         """
-        for step in self._watch.steps:
+        for step in self._steps:
             read = [self._found[place] for _, _, place in step.reads]
             written = self._call(step, read)
             self._found.update(((step.place, i), array) for i, array in enumerate(written))

@@ -1,7 +1,6 @@
 """Executor: a symbol bound to arrays."""
 
 import os
-import warnings
 import weakref
 
 from . import _arrays as arrays
@@ -411,9 +410,7 @@ def _infer_inputs(symbol, type_dict, shapes):
     """Name to (shape, dtype or None) of all inputs of a symbol. RuntimeError: a shape stays unknown."""
     text = "simple_bind error. Arguments:\n" + "".join(f"{name}: {shape}\n" for name, shape in shapes.items())
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            inputs, _ = symbol._infer(shapes, type_dict or {})
+        inputs, _ = symbol._infer(shapes, type_dict or {})
     except Exception as error:
         raise RuntimeError(f"{text}{error}") from error
     named = dict(zip(symbol.list_inputs(), inputs))

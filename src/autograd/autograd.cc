@@ -294,6 +294,12 @@ class Walk {
   bool keep_links_, to_leaves_, is_last_, reaches_leaf_ = false;
 };
 
+void check_head_gradients(std::span<const NDArray> heads, std::span<const NDArray> gradients, const char* operation) {
+  check(gradients.empty() || gradients.size() == heads.size(), ErrorKind::kValue,
+        "{}: {} heads but {} head gradients were given; give one for each, or none at all", operation, heads.size(),
+        gradients.size());
+}
+
 void check_recorded(std::span<const NDArray> heads) {
   for (const NDArray& head : heads) check(head && place_on_tape(head), ErrorKind::kRuntime, "{}", Walk::kNotInGraph);
 }
@@ -319,6 +325,8 @@ void mark_variable(NDArray& array, const NDArray& gradient, GradReq request) {
 
 void backward(std::span<const NDArray> heads, std::span<const NDArray> head_gradients, bool retain_graph,
               bool train_mode) {
+  check(!heads.empty(), ErrorKind::kValue, "backward: no heads are given; give the arrays to differentiate");
+  check_head_gradients(heads, head_gradients, "backward");
   check_recorded(heads);
   if (!retain_graph) begin_tape();  // what this one's gradients read may be written again
   const ThreadStateScope scope(walking(false, train_mode));
@@ -333,13 +341,15 @@ void backward(std::span<const NDArray> heads, std::span<const NDArray> head_grad
 std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
                           std::span<const NDArray> head_gradients, bool retain_graph, bool create_graph,
                           bool train_mode) {
+  check_head_gradients(heads, head_gradients, "grad");
   check_recorded(heads);
   for (size_t i = 0; i < variables.size(); ++i) {
     const NodePtr& node = variables[i].node();
-    check(node && node->is_leaf && node->request != GradReq::kNull, ErrorKind::kRuntime,
-          "grad: the {}-th variable does not require gradient: it must be an array with attach_grad() and grad_req "
-          "other than 'null'",
-          i + 1);
+    check(
+        node && node->is_leaf && node->request != GradReq::kNull, ErrorKind::kRuntime,
+        "grad: variable {} of {} does not require gradient: it must be an array with attach_grad() and grad_req other "
+        "than 'null'",
+        i + 1, variables.size());
   }
   if (!retain_graph && !create_graph) begin_tape();
   const ThreadStateScope scope(walking(create_graph, train_mode));

@@ -28,7 +28,13 @@ constexpr std::array<Row, kDTypeCount> kRows{{
     {"bfloat16", true, false, true},
 }};
 
-const Row& row(DType dtype) noexcept { return kRows[static_cast<size_t>(dtype)]; }
+// No enumerator has the number of the last.
+constexpr Row kUnknown{"unknown dtype", false, false, false};
+
+const Row& row(DType dtype) noexcept {
+  const auto number = static_cast<size_t>(dtype);
+  return number < kRows.size() ? kRows[number] : kUnknown;
+}
 
 }  // namespace
 

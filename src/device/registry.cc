@@ -26,6 +26,7 @@ const Table& table() {
   const Backend* const backend = backend_of(device.type);
   if (const std::exception_ptr refusal = backend ? backend->refusal() : nullptr) std::rethrow_exception(refusal);
   const bool is_gpu = device.type == DeviceType::kGpu;
+  check(device.id >= 0, ErrorKind::kRuntime, "{}: no such device; their numbers begin with 0", to_string(device));
   check(!is_gpu || device_count(device.type) > 0 || why_gpus_are_unused().empty(), ErrorKind::kRuntime,
         "{}: no such device; {}", to_string(device), why_gpus_are_unused());
   fail(ErrorKind::kRuntime, "{}: no such device; this machine has {} of that type. Use one that exists, for example {}",

@@ -1,20 +1,24 @@
 #include "engine/thread_context.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <mutex>
+
+#include "base/check.h"
 
 namespace headrace {
 namespace {
 
 std::atomic<uint64_t> next_registry_id{1};
 
-thread_local constinit bool thread_ends = false;
-
 }  // namespace
 
 thread_local constinit ThreadRegistry::Cached ThreadRegistry::cached_ = {};
 
-// The contexts of this thread, one per engine it has used; more than one only where several engines exist.
+// The contexts of this thread, one per engine it has used; more than one only where several engines exist. They go with
+// a pthread key, after the thread's thread_local variables, whose destructors may still push; those of the main thread
+// stay, as what its process does at exit may push, too.
 struct ThreadRegistry::OwnContexts {
   struct Entry {
     uint64_t registry;
@@ -23,15 +27,22 @@ struct ThreadRegistry::OwnContexts {
   std::vector<Entry> entries;
 
   ~OwnContexts() {
-    thread_ends = true;
     cached_ = {};
     for (Entry& entry : entries) entry.context->dead.store(true, std::memory_order_release);
   }
 };
 
 ThreadRegistry::OwnContexts& ThreadRegistry::own_contexts() {
-  thread_local OwnContexts own;
-  return own;
+  static const pthread_key_t key = [] {
+    pthread_key_t made = 0;
+    const int error = pthread_key_create(&made, [](void* own) { delete static_cast<OwnContexts*>(own); });
+    check(error == 0, ErrorKind::kRuntime, "engine: the process has no pthread key left for it");
+    return made;
+  }();
+  if (void* const own = pthread_getspecific(key)) return *static_cast<OwnContexts*>(own);
+  auto made = std::make_unique<OwnContexts>();
+  check(pthread_setspecific(key, made.get()) == 0, ErrorKind::kMemory, "engine: no memory for a thread that uses it");
+  return *made.release();
 }
 
 ThreadRegistry::ThreadRegistry() : id_(next_registry_id.fetch_add(1, std::memory_order_relaxed)) {}
@@ -59,8 +70,6 @@ std::shared_ptr<ThreadContext> ThreadRegistry::revive_or_make() {
 }
 
 ThreadContext& ThreadRegistry::find_or_make() {
-  // Destructors of other thread-local objects may still push; their context is not given to anyone else.
-  if (thread_ends) return *revive_or_make();
   auto& entries = own_contexts().entries;
   auto known = std::ranges::find(entries, id_, &OwnContexts::Entry::registry);
   if (known == entries.end()) {

@@ -44,13 +44,19 @@ void check_fits(const std::string& path, const std::string& name, const Paramete
 
 }  // namespace
 
+void Block::check_present() const {
+  check(!presence_.is_gone, ErrorKind::kRuntime, "Block: it was moved from; use the one that it was moved to");
+}
+
 NDArray Block::operator()(const NDArray& x) {
+  check_present();
   check(static_cast<bool>(x), ErrorKind::kType, "Block: the data are none; give an array");
   if (!traces_ || is_abstract(x)) return forward(x);
   return traces_->graph_for(*this, x)->run({&x, 1})[0];
 }
 
 void Block::hybridize(bool active) {
+  check_present();
   traces_ = active && !own_graph() ? std::make_shared<Traces>() : nullptr;
   for (const auto& [name, child] : children_) child->hybridize(active);
 }
@@ -73,6 +79,7 @@ void Block::zero_grad() {
 }
 
 std::vector<std::pair<std::string, std::shared_ptr<Parameter>>> Block::ordered_params(const std::string& prefix) const {
+  check_present();
   std::vector<std::pair<std::string, std::shared_ptr<Parameter>>> all;
   for (const auto& parameter : parameters_) all.emplace_back(prefix + parameter->name(), parameter);
   for (const auto& [name, child] : children_)

@@ -92,7 +92,8 @@ void EvalMetric::replace(double sum, int64_t count) noexcept {
 
 void Accuracy::update(const NDArray& labels, const NDArray& preds) {
   check_arrays("Accuracy", labels, preds);
-  const NDArray classes = preds.ndim() > labels.ndim() ? call("argmax", {preds}, {{"axis", axis_}}) : preds;
+  const bool has_scores = preds.ndim() > labels.ndim() || preds.size() > labels.size();
+  const NDArray classes = has_scores ? call("argmax", {preds}, {{"axis", axis_}}) : preds;
   check_fit("Accuracy", classes.size() == labels.size(), labels, preds);
   const std::vector<int64_t> expected = whole_numbers(labels), found = whole_numbers(classes);
   const auto right = std::transform_reduce(expected.begin(), expected.end(), found.begin(), int64_t{0}, std::plus<>(),

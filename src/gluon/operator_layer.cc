@@ -39,6 +39,7 @@ void OperatorLayer::add_input(std::string name, Shape shape, init::Initializer o
 }
 
 NDArray OperatorLayer::forward(const NDArray& x) {
+  check_present();
   complete_shapes(x.shape());
   std::vector<NDArray> tensors{x};
   for (const auto& input : inputs_) tensors.push_back(input->data(x.device()));

@@ -101,7 +101,7 @@ void Parameter::cast(DType dtype) {
 }
 
 void Parameter::check_has_data() const {
-  check(!data_.empty(), ErrorKind::kRuntime, "Parameter {}: {}", name_,
+  check(!data_.empty(), ErrorKind::kRuntime, "Parameter {} {}: {}", name_, to_string(shape_),
         init_ ? "its shape is not known before data went through the network once"
               : "it has no values; call initialize() on the network first");
 }

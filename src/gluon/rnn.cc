@@ -116,11 +116,13 @@ States RecurrentLayer::zeros_beside(const NDArray& x) const {
 }
 
 NDArray RecurrentLayer::forward(const NDArray& x) {
+  check_present();
   const int64_t count = batch_size(x);
   return compute(x, is_abstract(x) ? zeros_beside(x) : begin_state(count, x.device()), false)[0];
 }
 
 std::pair<NDArray, States> RecurrentLayer::operator()(const NDArray& x, const States& states) {
+  check_present();
   check(static_cast<bool>(x), ErrorKind::kType, "{}: the data are none; give an array", mode_);
   const std::vector<Shape> expected = state_shapes(batch_size(x));
   check(states.size() == expected.size(), ErrorKind::kValue, "{}: expected {} states, got {}", mode_, expected.size(),

@@ -126,6 +126,7 @@ void SymbolBlock::complete_shapes(const std::vector<NDArray>& inputs) const {
 }
 
 std::vector<NDArray> SymbolBlock::operator()(const std::vector<NDArray>& inputs) const {
+  check_present();
   check(inputs.size() == graph_->input_count(), ErrorKind::kValue, "SymbolBlock: {} inputs are needed, got {}",
         graph_->input_count(), inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -136,6 +137,7 @@ std::vector<NDArray> SymbolBlock::operator()(const std::vector<NDArray>& inputs)
 }
 
 NDArray SymbolBlock::forward(const NDArray& x) {
+  check_present();
   check(graph_->input_count() == 1 && graph_->output_count() == 1, ErrorKind::kValue,
         "SymbolBlock: the network has {} inputs and {} outputs; call it with a vector of arrays", graph_->input_count(),
         graph_->output_count());

@@ -94,12 +94,49 @@ void infer_from_rule(const Node& node, NodeTypes& types) {
   store(types.outputs, outputs);
 }
 
+// The same with `extent` for those that are not known; nothing where the rule refuses that.
+std::vector<Type> possible_results(const Node& node, std::vector<Type> inputs, int64_t extent) {
+  for (Type& input : inputs) std::ranges::replace(*input.shape, int64_t{-1}, extent);
+  try {
+    return result_types(node, inputs);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// What does not depend on an unknown extent is the same for two of them: for the least, below which nothing is cut off,
+// and for one that can be divided by many.
+constexpr int64_t kOneExtent = 1, kAnotherExtent = 5040;
+
+// Of results about which operators themselves say nothing that follows from a part of the extents.
+void infer_around_unknown(const Node& node, NodeTypes& types) {
+  const auto has_shape = [](const Type& t) { return t.shape.has_value(); };
+  if (all_known(types.outputs, has_shape) || !all_known(types.inputs, has_shape)) return;
+  const std::vector<Type> first = possible_results(node, types.inputs, kOneExtent);
+  const std::vector<Type> second = possible_results(node, types.inputs, kAnotherExtent);
+  Shapes outputs = shapes_of(types.outputs);
+  Completion found(node.label->name.c_str(), {}, outputs);
+  for (size_t i = 0; i < std::min({first.size(), second.size(), outputs.size()}); ++i) {
+    if (outputs[i]) continue;
+    Shape shape = *first[i].shape;
+    const Shape& other = *second[i].shape;
+    if (shape.size() != other.size()) continue;
+    for (size_t k = 0; k < shape.size(); ++k)
+      if (shape[k] != other[k]) shape[k] = -1;
+    found.set_output(i, shape);
+  }
+  store(types.outputs, outputs);
+}
+
 void infer_shapes(const Node& node, NodeTypes& types) {
   Shapes inputs = shapes_of(types.inputs), outputs = shapes_of(types.outputs);
   complete(node, inputs, outputs);
   store(types.inputs, inputs);
   store(types.outputs, outputs);
-  if (shapes_known(types.inputs)) infer_from_rule(node, types);
+  if (shapes_known(types.inputs))
+    infer_from_rule(node, types);
+  else
+    infer_around_unknown(node, types);
 }
 
 // --- dtypes ----------------------------------------------------------------------------------------------------------

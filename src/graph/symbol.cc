@@ -146,12 +146,23 @@ Symbol Symbol::operator[](size_t i) const {
   return Symbol({outputs_[i]});
 }
 
+namespace {
+
+Node& node_of(const NDArray& output) {
+  const NodePtr& node = output.node();
+  check(node && node->label, ErrorKind::kValue,
+        "Symbol: expected outputs of variables and of operators on them, got an array with values");
+  return *node;
+}
+
+}  // namespace
+
 std::string Symbol::name() const {
   if (outputs_.empty()) return {};
-  const Node* node = outputs_[0].node().get();
+  const Node& node = node_of(outputs_[0]);
   for (const NDArray& output : outputs_)
-    if (output.node().get() != node) return {};
-  return node->label->name;
+    if (&node_of(output) != &node) return {};
+  return node.label->name;
 }
 
 std::vector<std::string> Symbol::list_inputs() const {
@@ -177,7 +188,7 @@ std::vector<std::string> Symbol::list_auxiliary_states() const { return names_of
 
 std::vector<std::string> Symbol::list_outputs() const {
   std::vector<std::string> names;
-  for (const NDArray& output : outputs_) names.push_back(output_name(*output.node(), output.output_index()));
+  for (const NDArray& output : outputs_) names.push_back(output_name(node_of(output), output.output_index()));
   return names;
 }
 
@@ -193,10 +204,10 @@ Symbol Symbol::children() const {
   std::vector<NDArray> inputs;
   std::vector<const Node*> seen;
   for (const NDArray& output : outputs_) {
-    const Node* node = output.node().get();
-    if (std::find(seen.begin(), seen.end(), node) != seen.end()) continue;
-    seen.push_back(node);
-    inputs.insert(inputs.end(), node->inputs.begin(), node->inputs.end());
+    const Node& node = node_of(output);
+    if (std::find(seen.begin(), seen.end(), &node) != seen.end()) continue;
+    seen.push_back(&node);
+    inputs.insert(inputs.end(), node.inputs.begin(), node.inputs.end());
   }
   return Symbol(std::move(inputs));
 }
@@ -208,7 +219,7 @@ std::optional<std::string> Symbol::attr(const std::string& key) const {
 }
 
 Symbol::Texts Symbol::attrs() const {
-  return outputs_.empty() ? Texts{} : shown_attrs(outputs_[0].node()->label->attrs);
+  return outputs_.empty() ? Texts{} : shown_attrs(node_of(outputs_[0]).label->attrs);
 }
 
 std::map<std::string, Symbol::Texts> Symbol::attr_dict() const {
@@ -220,7 +231,7 @@ std::map<std::string, Symbol::Texts> Symbol::attr_dict() const {
 
 void Symbol::set_attr(const std::string& key, const std::string& value) {
   for (NDArray& output : outputs_) {
-    Node& node = *output.node();
+    Node& node = node_of(output);
     node.label->attrs[stored_key(key)] = value;
     if (node.op) node.attrs = parse_attrs(*node.op, node.label->attrs);
   }

@@ -132,6 +132,9 @@ class Registry {
   }
 
   void add(Kind kind) {
+    check(!kind.name.empty() && kind.make, ErrorKind::kValue,
+          "kvstore register_kind: expected a kind with a name and a function that makes stores, got '{}'{}", kind.name,
+          kind.make ? "" : " without one");
     std::lock_guard guard(lock_);
     check(std::ranges::find(kinds_, kind.name, &Kind::name) == kinds_.end(), ErrorKind::kValue,
           "kvstore register_kind: there is a kind '{}' already", kind.name);
@@ -181,6 +184,7 @@ StorePtr create(std::string_view name, const Options& options) {
   check(options.staleness < 0 || is_capable(name, Capability::kAsynchronous), ErrorKind::kValue,
         "kvstore create: staleness is an option of asynchronous stores such as 'dist_async', got it for '{}'", name);
   StorePtr store = kind.make(kind.name, options);
+  check(store != nullptr, ErrorKind::kRuntime, "kvstore create: the function that makes '{}' has given none", name);
   warn_of_unheeded();
   return store;
 }

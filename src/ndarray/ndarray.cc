@@ -32,6 +32,8 @@ NDArray NDArray::empty(const Shape& shape, DType dtype, Device device) {
 
 NDArray NDArray::from_host(const void* data, const Shape& shape, DType dtype, Device device) {
   NDArray array = empty(shape, dtype, device.is_host() ? device : Device{});
+  check(data || array.size() == 0, ErrorKind::kValue, "from_host: the values of shape {} are at a null pointer",
+        to_string(shape));
   if (array.size() > 0) std::memcpy(array.view_->data(), data, array.view_->storage()->bytes());
   if (device.is_host()) return array;
   NDArray sent = empty(shape, dtype, device);
@@ -60,6 +62,8 @@ void check_has_values(const NDArray& array, const char* operation) { storage_of(
 
 void NDArray::copy_to_host(void* destination) const {
   view_of(*this, "copy_to_host");
+  check(destination || size() == 0, ErrorKind::kValue, "copy_to_host: the values of shape {} go to a null pointer",
+        to_string(shape()));
   const NDArray source = snapshot(*this);
   source.wait_to_read();
   copy_values(source, destination);
@@ -72,6 +76,11 @@ double NDArray::item() const {
   const NDArray source = snapshot(*this);
   source.wait_to_read();
   return only_value(source);
+}
+
+void fail_no_room(const NDArray& array, const char* operation) {
+  fail(ErrorKind::kMemory, "{}: the host has no memory for {} of shape {}; read a part of the array", operation,
+       dtype_name(array.dtype()), to_string(array.shape()));
 }
 
 void check_count(size_t count, const Shape& shape, const char* operation) {

@@ -194,11 +194,11 @@ std::vector<NDArray> record_parts(const NDArray& array) {
   return {parts.values, parts.indices};
 }
 
-// Everything of a record but the values.
+// Everything of a record but the values. Only records of np say that an array has no dimensions.
 std::string record_header(const NDArray& array, std::span<const NDArray> parts, bool np_shapes) {
   static_assert(static_cast<int>(StorageKind::kRowSparse) == kRowSparse && static_cast<int>(StorageKind::kCsr) == kCsr);
   std::string out;
-  append(out, np_shapes ? kV3 : kV2);
+  append(out, np_shapes || array.shape().empty() ? kV3 : kV2);
   append(out, static_cast<int32_t>(array.storage_kind()));
   if (array.storage_kind() != StorageKind::kDense) append_shape(out, parts[0].shape());
   append_shape(out, array.shape());

@@ -51,6 +51,11 @@ NDArray& assign(const OpDef& op, NDArray& x, const NDArray& y) {
     // The result may be wider than x: it is computed, then stored back.
     dispatch_detail::check_not_on_tape(op, {&x, 1});
     NDArray result = apply(op, x, y);
+    check(
+        is_floating(x.dtype()) || !is_floating(result.dtype()), ErrorKind::kType,
+        "{}: the result is {}, which an array of {} does not take in place; write x = x + y in the place of x += y, or "
+        "cast the other array before",
+        op.shown_name(), dtype_name(result.dtype()), dtype_name(x.dtype()));
     dispatch_detail::check_output(op, x, result.shape(), x.dtype());
     copy_into(x, result);
     return x;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "op/invoke.h"
 
@@ -44,23 +45,27 @@ TextAt texts_of(const NDArray& array) {
   return texts<int64_t>(cast_to(array, DType::kInt64));
 }
 
-// Goes through the entries of an axis that are written; `at_gap` stands for those between.
-template <class Visit, class Gap>
-void for_shown(int64_t extent, bool whole, const Visit& visit, const Gap& at_gap) {
-  for (int64_t i = 0; i < extent; ++i) {
-    if (!whole && extent > 2 * kEdge && i == kEdge) {
-      at_gap();
-      i = extent - kEdge;
-    }
-    visit(i);
-  }
+// Along one axis.
+NDArray without_middle(const NDArray& array, size_t axis) {
+  const auto part = [&](int64_t begin, int64_t end) {
+    return call("slice_axis", {array}, {{"axis", static_cast<int64_t>(axis)}, {"begin", begin}, {"end", end}});
+  };
+  const int64_t extent = array.shape()[axis];
+  return call("Concat", {part(0, kEdge), part(extent - kEdge, extent)},
+              {{"num_args", int64_t{2}}, {"dim", static_cast<int64_t>(axis)}});
 }
 
 class Writer {
  public:
-  Writer(std::ostream& out, const NDArray& array)
-      : out_(out), shape_(array.shape()), text_(texts_of(array)), whole_(array.size() <= kMostWhole) {
-    measure(0, 0);
+  Writer(std::ostream& out, const NDArray& array) : out_(out), has_gap_(array.shape().size()) {
+    NDArray shown = array.off_tape();
+    for (size_t axis = 0; axis < has_gap_.size() && array.size() > kMostWhole; ++axis) {
+      has_gap_[axis] = array.shape()[axis] > 2 * kEdge;
+      if (has_gap_[axis]) shown = without_middle(shown, axis);
+    }
+    shape_ = shown.shape();
+    text_ = texts_of(shown);
+    for (int64_t i = 0; i < shown.size(); ++i) width_ = std::max(width_, text_(i).size());
   }
 
   void write(size_t axis = 0, int64_t offset = 0) {
@@ -75,35 +80,23 @@ class Writer {
       first = false;
     };
     out_ << '[';
-    for_shown(
-        shape_[axis], whole_,
-        [&](int64_t i) {
-          separate();
-          write(axis + 1, offset * shape_[axis] + i);
-        },
-        [&] {
-          separate();
-          out_ << "...";
-        });
+    for (int64_t i = 0; i < shape_[axis]; ++i) {
+      if (has_gap_[axis] && i == kEdge) {
+        separate();
+        out_ << "...";
+      }
+      separate();
+      write(axis + 1, offset * shape_[axis] + i);
+    }
     out_ << ']';
   }
 
  private:
-  // Makes width_ that of the longest text.
-  void measure(size_t axis, int64_t offset) {
-    if (axis == shape_.size()) {
-      width_ = std::max(width_, text_(offset).size());
-      return;
-    }
-    for_shown(
-        shape_[axis], whole_, [&](int64_t i) { measure(axis + 1, offset * shape_[axis] + i); }, [] {});
-  }
-
   std::ostream& out_;
-  const Shape& shape_;
-  const TextAt text_;
-  const bool whole_;
-  size_t width_ = 0;
+  std::vector<bool> has_gap_;  // of each axis whether its middle is left out
+  Shape shape_;                // of what is written
+  TextAt text_;
+  size_t width_ = 0;  // of the longest text
 };
 
 }  // namespace

@@ -38,6 +38,21 @@ TEST_F(Autograd, ProductsPassGradientsToBothSides) {
   EXPECT_EQ(gradient(y), (std::vector<float>{1, 2}));
 }
 
+TEST_F(Autograd, HeadGradientsAreAsManyAsHeads) {
+  const NDArray x = variable({1, 2});
+  thread_state().recording = true;
+  const std::vector<NDArray> heads{call("broadcast_mul", {x, x}), call("broadcast_add", {x, x})};
+  thread_state().recording = false;
+  for (const size_t count : {1, 3}) {
+    const std::vector<NDArray> given(count, array({1, 1}));
+    EXPECT_EQ(kind_of([&] { autograd::backward(heads, given, false, true); }), ErrorKind::kValue);
+    EXPECT_EQ(kind_of([&] { autograd::grad(heads, {&x, 1}, given, false, false, true); }), ErrorKind::kValue);
+  }
+  EXPECT_EQ(kind_of([] { autograd::backward({}, {}, false, true); }), ErrorKind::kValue);
+  autograd::backward(heads, {}, false, true);
+  EXPECT_EQ(gradient(x), (std::vector<float>{4, 6}));
+}
+
 TEST_F(Autograd, PathsAreSummed) {
   NDArray x = variable({3});
   thread_state().recording = true;

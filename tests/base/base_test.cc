@@ -14,7 +14,9 @@
 #include "base/function_ref.h"
 #include "base/slab.h"
 #include "base/spin_lock.h"
+#include "headrace/dtype.hpp"
 #include "headrace/error.hpp"
+#include "headrace/shape.hpp"
 
 namespace headrace {
 namespace {
@@ -145,6 +147,15 @@ TEST(Slab, ConstructorThatThrowsLeaksNothing) {
   };
   EXPECT_THROW(slab_new<Thrower>(), std::runtime_error);
 }
+
+TEST(SmallVector, GrowsByAnElementOfItsOwn) {
+  Shape shape{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
+  shape.resize(40, shape[12]);
+  EXPECT_EQ(shape.size(), 40u);
+  EXPECT_EQ(shape[39], 13);
+}
+
+TEST(DType, NumbersOfNoneHaveAName) { EXPECT_EQ(dtype_name(static_cast<DType>(99)), "unknown dtype"); }
 
 TEST(Clock, TicksGrowAndConvertToNanoseconds) {
   const TickScale scale;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <headrace/headrace.hpp>
 
 #include "tests/support/files.h"
@@ -58,6 +59,32 @@ TEST(BlockInitialize, ChangesAllParametersOrNone) {
   EXPECT_STREQ(raised_by([&] { network.initialize(fails_later, {}, true); }).what(), "no second one");
   EXPECT_EQ(sum_of(network, "0.weight"), 6);
   EXPECT_EQ(sum_of(network, "1.weight"), 4);
+}
+
+TEST(BlocksMovedFrom, SayThatTheyWere) {
+  const NDArray x = nd::ones({2, 3});
+  const auto is_refused = [](const std::function<void()>& use) {
+    const Error error = raised_by(use);
+    EXPECT_EQ(error.kind(), ErrorKind::kRuntime);
+    EXPECT_THAT(error.what(), HasSubstr("it was moved from"));
+  };
+  nn::Dense dense(2);
+  const nn::Dense dense_now = std::move(dense);
+  nn::Sequential both = two_layers(4);
+  nn::Sequential both_now = std::move(both);
+  gluon::rnn::LSTM lstm(2);
+  const gluon::rnn::LSTM lstm_now = std::move(lstm);
+  is_refused([&] { dense(x); });
+  is_refused([&] { dense.forward(x); });
+  is_refused([&] { both(x); });
+  is_refused([&] { lstm.forward(nd::ones({1, 2, 3})); });
+  is_refused([&] { lstm(nd::ones({1, 2, 3}), {}); });
+  is_refused([&] { both.initialize(); });
+  is_refused([&] { both.hybridize(); });
+  is_refused([&] { both.save_parameters("none"); });
+  both = std::move(both_now);
+  both.initialize();
+  EXPECT_EQ(both(x).shape(), (Shape{2, 4}));
 }
 
 TEST(BlockNames, AreGivenOnce) {

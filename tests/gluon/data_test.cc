@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <headrace/headrace.hpp>
+#include <iterator>
+#include <ranges>
+#include <vector>
 
 #include "gluon/idx.h"
 #include "tests/support/files.h"
@@ -131,6 +134,15 @@ TEST(DataLoader, GivesEverySampleOnceWithItsLabel) {
   }
   EXPECT_NE(first, seen);  // a new order in every pass
   EXPECT_THAT(seen, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+}
+
+TEST(DataLoader, IsARange) {
+  static_assert(std::ranges::input_range<const DataLoader>);
+  const DataLoader loader(count_to_ten(), 4);
+  EXPECT_EQ(std::distance(loader.begin(), loader.end()), 3);
+  const std::vector<Batch> batches(loader.begin(), loader.end());
+  ASSERT_EQ(batches.size(), 3u);
+  EXPECT_THAT(batches[2].data.to_vector<float>(), ElementsAre(8, 9));
 }
 
 TEST(DataLoader, MayLeaveOutTheLastBatch) {

@@ -25,6 +25,7 @@ void expect_value(EvalMetric&& metric, const NDArray& expected, const NDArray& f
 
 TEST(Metrics, OfClasses) {
   expect_value(metric::Accuracy(), labels(), scores(), "accuracy", 2.0 / 3);
+  expect_value(metric::Accuracy(), np::reshape(labels(), {3, 1}), scores(), "accuracy", 2.0 / 3);
   expect_value(metric::Accuracy(0), array({0, 2}), scores(), "accuracy", 0.5);
   expect_value(metric::TopKAccuracy(2), array({2, 0}), array({0.1, 0.5, 0.4, 0.2, 0.3, 0.5}, {2, 3}),
                "top_k_accuracy_2", 0.5);

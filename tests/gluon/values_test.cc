@@ -55,6 +55,11 @@ TEST(Print, Arrays) {
   EXPECT_EQ(printed(NDArray()), "<no array>");
 }
 
+// Of those only what is shown is brought to the host.
+TEST(Print, LargeArraysAtTheirEnds) {
+  EXPECT_EQ(printed(nd::arange(2000)), "[   0.    1.    2. ... 1997. 1998. 1999.]\n<NDArray 2000 @cpu(0)>");
+}
+
 TEST(Print, NumbersThatAreNone) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(printed(nd::array({std::numeric_limits<double>::quiet_NaN(), -infinity})),

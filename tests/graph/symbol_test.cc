@@ -38,6 +38,16 @@ TEST(Symbols, InternalsAndChildren) {
   EXPECT_EQ(Symbol::group({var("a"), var("b")}).name(), "");
 }
 
+TEST(Symbols, AreNotMadeOfArraysWithValues) {
+  Symbol none(std::vector<NDArray>{array({1, 2})});
+  EXPECT_EQ(kind_of([&] { none.name(); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { none.list_outputs(); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { none.children(); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { none.attrs(); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { none.set_attr("a", "b"); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] { Symbol({NDArray()}).list_outputs(); }), ErrorKind::kValue);
+}
+
 TEST(Symbols, SeveralOutputs) {
   const Symbol parts = Symbol::apply("SliceChannel", "part", {var("x")}, {{"num_outputs", "3"}});
   EXPECT_EQ(parts.list_outputs(), (Names{"part_output0", "part_output1", "part_output2"}));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "headrace/kvstore.hpp"
 #include "kvstore/strategies.h"
@@ -373,6 +374,14 @@ TEST(Kinds, OfOnesOwnMaySayDist) {
   EXPECT_FALSE(is_capable("my_distribution", Capability::kDistributed));
   EXPECT_FALSE(sums_without_servers("my_distribution"));
   EXPECT_EQ(create("my_distribution")->type(), "local");
+}
+
+TEST(Kinds, WithoutNameOrFunctionAreRefused) {
+  EXPECT_EQ(kind_of([] { register_kind({.name = "no_function"}); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] { register_kind({.make = [](const auto&, const auto&) { return create("local"); }}); }),
+            ErrorKind::kValue);
+  register_kind({.name = "gives_none", .make = [](const auto&, const auto&) { return std::unique_ptr<KVStore>(); }});
+  EXPECT_EQ(kind_of([] { create("gives_none"); }), ErrorKind::kRuntime);
 }
 
 TEST(Kinds, CanBeAdded) {

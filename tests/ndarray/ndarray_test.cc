@@ -73,6 +73,13 @@ TEST(NDArray, SaysThatItIsNone) {
   EXPECT_FALSE(NDArray().detach());
 }
 
+TEST(NDArray, NullPointersAreRefused) {
+  const NDArray two = NDArray::from(std::vector{1.0f, 2.0f}, {2});
+  EXPECT_EQ(raised_by([&] { two.copy_to_host(nullptr); }).kind(), ErrorKind::kValue);
+  EXPECT_EQ(raised_by([] { NDArray::from_host(nullptr, {2}, DType::kFloat32); }).kind(), ErrorKind::kValue);
+  EXPECT_EQ(NDArray::from_host(nullptr, {0}, DType::kFloat32).size(), 0);
+}
+
 TEST(NDArray, GivesTheShapeOfATemporary) {
   std::vector<int64_t> extents;
   for (const int64_t extent : NDArray::empty({2, 3, 4, 5, 6, 7, 8, 9}).shape()) extents.push_back(extent);

@@ -33,11 +33,15 @@ TEST(CompoundAssignment, WritesIntoTheArrayItself) {
 TEST(CompoundAssignment, KeepsTheDtype) {
   NDArray integers = cast_to(array({1, 2}), DType::kInt32);
   integers += 1;
-  integers *= array({1.5, 1.5});
-  EXPECT_THAT(integers.to_vector<int32_t>(), ElementsAre(3, 4));
+  integers *= cast_to(array({2, 1}), DType::kInt8);
+  EXPECT_THAT(integers.to_vector<int32_t>(), ElementsAre(4, 3));
+  NDArray floats = array({1, 2});
+  floats *= cast_to(array({1.5, 1.5}), DType::kFloat64);
+  EXPECT_THAT(floats.to_vector<float>(), ElementsAre(1.5, 3));
   EXPECT_EQ(kind_of([&] { integers += 0.5; }), ErrorKind::kType);
+  EXPECT_EQ(kind_of([&] { integers += array({0.5, 0.5}); }), ErrorKind::kType);
   EXPECT_EQ(kind_of([&] { integers /= 2; }), ErrorKind::kType);
-  EXPECT_THAT(integers.to_vector<int32_t>(), ElementsAre(3, 4));
+  EXPECT_THAT(integers.to_vector<int32_t>(), ElementsAre(4, 3));
 }
 
 TEST(CompoundAssignment, WrongShapesAndMissingArraysAreRefused) {

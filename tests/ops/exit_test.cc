@@ -27,6 +27,37 @@ TEST(WorkLeftAtExit, RunsToItsEnd) {
   EXPECT_EXIT(leave_work_and_exit(), testing::ExitedWithCode(0), "");
 }
 
+// Computes at its end.
+struct Last {
+  ~Last() {
+    const NDArray ones = full({3}, 1, DType::kFloat32, {});
+    for (int i = 0; i < 3; ++i) call("elemwise_add", {ones, call("elemwise_add", {ones, ones})}).wait_to_read();
+  }
+};
+
+TEST(WorkAtExit, OfDestructorsRuns) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end = [] {
+    full({2}, 1, DType::kFloat32, {}).wait_to_read();
+    static const Last last;
+    static thread_local const Last last_of_thread;
+    std::atexit([] { const Last another; });
+    std::exit(0);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
+}
+
+// The destructors of variables that are older than what the engine knows of the thread come last.
+TEST(WorkAtThreadEnd, OfDestructorsRuns) {
+  for (int i = 0; i < 10; ++i) {
+    std::thread([] {
+      static thread_local const Last last;
+      full({2}, 1, DType::kFloat32, {}).wait_to_read();
+    }).join();
+    call("norm", {full({2}, 1, DType::kFloat32, {})}).wait_to_read();
+  }
+}
+
 // Threads that nobody joins go on while the process ends, as those of a server do.
 void exit_beside_busy_threads() {
   const NDArray x = full({8, 8}, 0.5, DType::kFloat32, {});

@@ -216,6 +216,15 @@ def test_views_are_saved_packed(tmp_path):
     check_same(row, values[1])
 
 
+def test_arrays_without_dimensions_come_back_in_every_mode(tmp_path):
+    path = str(tmp_path / "a")
+    scalar = np.array(3.0, dtype="float32").as_nd_ndarray()
+    nd.save(path, {"scalar": scalar, "ones": nd.ones(2)})
+    loaded = nd.load(path)
+    assert loaded["scalar"].shape == () and loaded["scalar"].asnumpy() == 3
+    assert loaded["ones"].asnumpy().tolist() == [1, 1]
+
+
 def test_round_trip_of_containers(tmp_path):
     path = str(tmp_path / "a file.params")
     nd.save(path, nd.array([1]))

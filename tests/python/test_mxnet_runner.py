@@ -145,6 +145,18 @@ print(mx.nd.random.uniform(shape=(2,)).asnumpy().round(6).tolist())
     assert output_of(code) == output_of(code)
 
 
+def test_nobody_sees_mxnet_before_it_is_imported():
+    code = """
+import importlib.util, sys
+from headrace.mxnet import install, top_module
+install()
+print("mxnet" in sys.modules, importlib.util.find_spec("mxnet") is not None)
+import mxnet.ndarray
+print("mxnet" in sys.modules, importlib.util.find_spec("mxnet") is not None, top_module() is mxnet)
+"""
+    assert output_of(code).split() == ["False", "True", "True", "True", "True"]
+
+
 def test_install_twice_and_after_another_mxnet(tmp_path):
     (tmp_path / "mxnet.py").write_text("")
     code = """

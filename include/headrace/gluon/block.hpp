@@ -29,6 +29,17 @@ struct LoadOptions {
 };
 
 class Block {
+  // Whether a block was moved from, which then has nothing.
+  struct Presence {
+    bool is_gone = false;
+    Presence() = default;
+    Presence(Presence&& from) noexcept : is_gone(std::exchange(from.is_gone, true)) {}
+    Presence& operator=(Presence&& from) noexcept {
+      if (this != &from) is_gone = std::exchange(from.is_gone, true);
+      return *this;
+    }
+  };
+
  public:
   Block() = default;
   Block(Block&&) = default;
@@ -70,6 +81,8 @@ class Block {
   void export_to(const std::string& path, int epoch = 0) const;
 
  protected:
+  // RuntimeError: this block was moved from.
+  void check_present() const;
   // ValueError: there is a parameter of that name.
   std::shared_ptr<Parameter> add_parameter(std::string name, Shape shape, init::Initializer own_init = nullptr,
                                            std::string grad_req = "write");
@@ -94,6 +107,7 @@ class Block {
   // How many parameters and blocks there are in the network; parts are added and never go.
   size_t part_count() const noexcept;
 
+  Presence presence_;
   std::vector<std::shared_ptr<Parameter>> parameters_;
   std::vector<std::pair<std::string, std::unique_ptr<Block>>> children_;
   std::shared_ptr<Traces> traces_;  // null unless hybridized

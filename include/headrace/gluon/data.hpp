@@ -47,21 +47,28 @@ class DataLoader {
     using iterator_category = std::input_iterator_tag;
     using value_type = Batch;
     using difference_type = std::ptrdiff_t;
+    using reference = Batch;
+    using pointer = void;
+    Iterator() = default;
     Batch operator*() const;
     Iterator& operator++() {
       ++batch_;
       return *this;
     }
-    void operator++(int) { ++batch_; }
+    Iterator operator++(int) {
+      Iterator before = *this;
+      ++batch_;
+      return before;
+    }
     bool operator==(const Iterator& other) const noexcept { return batch_ == other.batch_; }
 
    private:
     friend class DataLoader;
     Iterator(const DataLoader* loader, NDArray order, int64_t batch)
         : loader_(loader), order_(std::move(order)), batch_(batch) {}
-    const DataLoader* loader_;
+    const DataLoader* loader_ = nullptr;
     NDArray order_;
-    int64_t batch_;
+    int64_t batch_ = 0;
   };
   Iterator begin() const;  // starts a new pass
   Iterator end() const { return {this, {}, size()}; }

@@ -106,7 +106,7 @@ class Parameter(Trained):
                 f"'{value}'"
             )
         self.name = name
-        self.dtype = dtype
+        self._dtype = dtype
         self.lr_mult = lr_mult
         self.wd_mult = wd_mult
         self.init = init
@@ -445,9 +445,18 @@ class Parameter(Trained):
             replica[:] = arrays.like(data, replica)
         self._note_change()
 
+    @property
+    def dtype(self):
+        """That of data and gradient; setting it is `cast`."""
+        return self._dtype
+
+    @dtype.setter
+    def dtype(self, dtype):
+        self.cast(dtype)
+
     def cast(self, dtype):
         """Converts data and gradient to `dtype`."""
-        self.dtype = dtype
+        self._dtype = dtype
         self._var = None
         if self._data is None:
             return

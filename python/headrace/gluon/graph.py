@@ -179,7 +179,7 @@ class Graph:
             if isinstance(source, int):
                 continue
             if what == "type":
-                source.dtype = dtype
+                source._dtype = dtype
             elif shape is not None and source.shape != shape:
                 source.shape = tuple(-1 if e == -1 and is_np_shape() else max(e, 0) for e in shape)
 

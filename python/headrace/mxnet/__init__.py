@@ -61,8 +61,10 @@ def take_name() -> None:
     _generator.set_generator("mt19937")
     _semantics.reset_np()
     _lazy_modules.import_when_asked_for()
-    sys.modules["mxnet"] = _alias.make_top_module()
-    sys.meta_path.insert(0, _alias.Finder())
+    top = _alias.make_top_module()
+    if "mxnet" in sys.modules:  # the shim, whose import is under way
+        sys.modules["mxnet"] = top
+    sys.meta_path.insert(0, _alias.Finder(top))
 
 
 def load_ipython_extension(ipython: Any) -> None:
@@ -92,4 +94,4 @@ def top_module() -> types.ModuleType:
     """
     import headrace
 
-    return sys.modules["mxnet"] if _alias.is_installed() else headrace
+    return _alias.installed_module() or headrace

@@ -23,8 +23,13 @@ SITE = OWN / "_site"  # holds a package `mxnet` that only calls install()
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
+def installed_module() -> types.ModuleType | None:
+    """What `import mxnet` gives; None before that is Headrace."""
+    return next((finder.top for finder in sys.meta_path if isinstance(finder, Finder)), None)
+
+
 def is_installed() -> bool:
-    return any(isinstance(finder, Finder) for finder in sys.meta_path)
+    return installed_module() is not None
 
 
 def check_not_imported() -> None:
@@ -43,6 +48,7 @@ def make_top_module() -> types.ModuleType:
     import headrace
 
     top = types.ModuleType("mxnet", headrace.__doc__)
+    top.__spec__ = importlib.machinery.ModuleSpec("mxnet", None, is_package=True)
     top.__version__ = MXNET_VERSION
     top.__path__ = []  # a package, whose submodules only our finder finds
     top.__file__ = headrace.__file__
@@ -77,14 +83,20 @@ _HOROVOD = {
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Maps `mxnet.x.y` to `headrace.mxnet.x.y` where there is such a module, else to `headrace.x.y`, or where
-    `_homes` says; `horovod.mxnet` to `headrace.mxnet._horovod`.
+    """Maps `mxnet` to `top`, which nobody sees before it is imported; `mxnet.x.y` to `headrace.mxnet.x.y`
+    where there is such a module, else to `headrace.x.y`, or where `_homes` says; `horovod.mxnet` to
+    `headrace.mxnet._horovod`.
 
     Stands first on sys.meta_path, or modules would be loaded twice. Modules of Headrace that are loaded later
     say from then on what MXNet has and they have not.
     """
 
+    def __init__(self, top: types.ModuleType) -> None:
+        self.top = top
+
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname == "mxnet":
+            return importlib.machinery.ModuleSpec(fullname, _Loader(self.top, fullname), is_package=True)
         if fullname in _HOROVOD:
             module = _HOROVOD[fullname]()
             return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
@@ -154,7 +166,8 @@ def _show_as_imported(module: types.ModuleType) -> None:
     name = _mxnet_name(module)
     if not any(part.startswith("_") for part in name.split(".")):
         _name_what_is_missing(name, module)
-        sys.modules.setdefault(name, module)
+        if name != "mxnet":
+            sys.modules.setdefault(name, module)
         if module.__package__ == _own_name(module) != __package__:
             module.__name__ = name
 

@@ -178,9 +178,10 @@ def test_an_array_in_the_place_of_a_replica_is_what_layers_use(hybridized):
     assert again.data().asnumpy().tolist() == [[0, 0]]
 
 
-def test_cast_converts_data_and_gradient():
+@pytest.mark.parametrize("cast", [Parameter.cast, lambda param, dtype: setattr(param, "dtype", dtype)])
+def test_cast_converts_data_and_gradient(cast):
     param = made((2,), init="ones")
-    param.cast("float16")
+    cast(param, "float16")
     assert param.data().dtype == numpy.float16
     assert param.grad().dtype == numpy.float16
     assert repr(param) == "Parameter w (shape=(2,), dtype=float16)"

@@ -1,12 +1,14 @@
 """Executors: symbols bound to arrays."""
 
 import re
+import warnings
 
 import numpy
 import pytest
 
 import headrace as mx
 from headrace import nd, sym
+from headrace.mxnet import rnn
 
 
 @pytest.fixture
@@ -266,6 +268,23 @@ def test_monitor_callback(layer):
     executor.set_monitor_callback(None)
     executor.forward()
     assert len(seen) == 9
+
+
+@pytest.mark.parametrize("made", [sym.zeros((0, 4)), rnn.RNNCell(4).begin_state(sym.zeros)[0]])
+def test_monitor_callback_sees_new_arrays_of_open_extents(made):
+    executor = (made + sym.var("data")).bind(mx.cpu(), {"data": nd.ones((3, 4))})
+    seen = []
+    executor.set_monitor_callback(lambda name, array: seen.append(array.shape))
+    assert executor.forward()[0].shape == (3, 4) and seen == [(3, 4)] * 2
+
+
+def test_warnings_of_programs_are_said_once():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            warnings.warn("said once", stacklevel=1)
+            (sym.var("a") + 1).simple_bind(mx.cpu(), a=(2,))
+    assert len(said) == 1
 
 
 def test_monitor_callback_sees_gradients(layer):
