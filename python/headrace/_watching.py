@@ -50,8 +50,8 @@ class Watch:
         ]
 
     def steps_for(self, shapes):
-        """The operators for inputs of these shapes, in the order of the symbol's inputs. New arrays whose shape
-        has open extents get that which their users need.
+        """The operators for inputs of these shapes, in the order of the symbol's inputs. New arrays whose
+        shape has open extents get that which their users need.
         """
         if not any(_is_open(self.nodes[step.place]) for step in self._steps):
             return self._steps
