@@ -29,17 +29,6 @@ struct LoadOptions {
 };
 
 class Block {
-  // Whether a block was moved from, which then has nothing.
-  struct Presence {
-    bool is_gone = false;
-    Presence() = default;
-    Presence(Presence&& from) noexcept : is_gone(std::exchange(from.is_gone, true)) {}
-    Presence& operator=(Presence&& from) noexcept {
-      if (this != &from) is_gone = std::exchange(from.is_gone, true);
-      return *this;
-    }
-  };
-
  public:
   Block() = default;
   Block(Block&&) = default;
@@ -106,6 +95,17 @@ class Block {
   std::vector<std::pair<std::string, std::shared_ptr<Parameter>>> ordered_params(const std::string& prefix = {}) const;
   // How many parameters and blocks there are in the network; parts are added and never go.
   size_t part_count() const noexcept;
+
+  // Whether a block was moved from, which then has nothing.
+  struct Presence {
+    bool is_gone = false;
+    Presence() = default;
+    Presence(Presence&& from) noexcept : is_gone(std::exchange(from.is_gone, true)) {}
+    Presence& operator=(Presence&& from) noexcept {
+      if (this != &from) is_gone = std::exchange(from.is_gone, true);
+      return *this;
+    }
+  };
 
   Presence presence_;
   std::vector<std::shared_ptr<Parameter>> parameters_;
