@@ -11,6 +11,7 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <ranges>
 #include <span>
