@@ -53,15 +53,13 @@ class Watch:
         """The operators for inputs of these shapes, in the order of the symbol's inputs. New arrays whose
         shape has open extents get that which their users need.
         """
-        if not any(_is_open(self.nodes[step.place]) for step in self._steps):
+        if not any(step.is_open for step in self._steps):
             return self._steps
         internals = self._symbol.get_internals()
         _, found = internals._infer(dict(zip(self._symbol.list_inputs(), shapes)), {})
         shape_of = {name: shape for name, (shape, _) in zip(internals.list_outputs(), found)}
         return [
-            _Step(self._graph, step.place, shape_of[step.writes[0]])
-            if _is_open(self.nodes[step.place])
-            else step
+            _Step(self._graph, step.place, shape_of[step.writes[0]]) if step.is_open else step
             for step in self._steps
         ]
 
@@ -83,6 +81,7 @@ class _Step:
 
     def __init__(self, graph, place, shape=None):
         nodes, node = graph["nodes"], graph["nodes"][place]
+        self.is_open = shape is None and _is_open(node)
         if shape is not None:
             node = {**node, "attrs": {**node["attrs"], "shape": str(tuple(shape))}}
         self.place, self.operator, self.name = place, node["op"], node["name"]

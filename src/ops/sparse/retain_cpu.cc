@@ -17,15 +17,8 @@ namespace {
 
 using enum StorageKind;
 
-// In order and each once.
-std::vector<int64_t> sorted(std::vector<int64_t> rows) {
-  std::ranges::sort(rows);
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  return rows;
-}
-
 void retain_rows(SparseContext& c, const NoAttrs&) {
-  const std::vector<int64_t> rows = sorted(given_indices(c, 1, c.output().shape()[0], IndexMode::kRaiseNegative));
+  const std::vector<int64_t> rows = distinct(given_indices(c, 1, c.output().shape()[0], IndexMode::kRaiseNegative));
   const SparseParts& from = c.parts(0);
   const int64_t* const first = from.index();
   const int64_t* const last = first + from.count();
@@ -48,7 +41,7 @@ void retain_dense(KernelContext& c, const NoAttrs&) {
   const Tensor &data = c.input(0), &to = c.output(0);
   const size_t row = static_cast<size_t>(row_size(data.shape)) * item_size(data.dtype);
   std::memset(to.data, 0, static_cast<size_t>(data.size) * item_size(data.dtype));
-  for (int64_t r : sorted(read_indices(c.name(), c.input(1), data.shape[0], IndexMode::kRaiseNegative, 0)))
+  for (int64_t r : distinct(read_indices(c.name(), c.input(1), data.shape[0], IndexMode::kRaiseNegative, 0)))
     std::memcpy(to.as<char>() + static_cast<size_t>(r) * row, data.as<char>() + static_cast<size_t>(r) * row, row);
 }
 

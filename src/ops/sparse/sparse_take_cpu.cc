@@ -49,9 +49,8 @@ void take_table_rows(SparseContext& c, const Attrs&) {
 }
 
 void gradient_by_rows(SparseContext& c, const BackwardTakeAttrs& a) {
-  std::vector<int64_t> places = given_indices(c, 1, a.shape[0], IndexMode::kRaiseNegative), rows = places;
-  std::ranges::sort(rows);
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::vector<int64_t> places = given_indices(c, 1, a.shape[0], IndexMode::kRaiseNegative);
+  const std::vector<int64_t> rows = distinct(places);
   SparseParts result = c.make(0, static_cast<int64_t>(rows.size()));
   std::ranges::copy(rows, result.index());
   for (int64_t& place : places) place = std::ranges::lower_bound(rows, place) - rows.begin();
