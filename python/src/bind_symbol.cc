@@ -12,6 +12,7 @@
 #include "graph/cached_op.h"
 #include "graph/control_flow.h"
 #include "graph/infer.h"
+#include "graph/joined_layers.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
 #include "graph/opened_call.h"
@@ -120,6 +121,8 @@ void bind_quantization(nb::class_<Symbol>& symbol) {
             });
           },
           "The graph on bytes, and the names of what it can be told the ranges of.")
+      .def("with_joined_layers",
+           [](const Symbol& s, bool for_bytes) { return translated([&] { return with_joined_layers(s, for_bytes); }); })
       .def("with_ranges",
            [](const Symbol& s, const Ranges& ranges) { return translated([&] { return with_ranges(s, ranges); }); });
 }

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "graph/evaluate.h"
 #include "graph/infer_node.h"
+#include "graph/joined_layers.h"
 #include "graph/nodes.h"
 #include "graph/signature.h"
 #include "op/invoke.h"
@@ -158,6 +159,13 @@ Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
   return outputs;
 }
 
+Arrays run_layer(const Node& node, std::span<const NDArray> inputs) {
+  const OpenedLayer layer = opened_layer(node);
+  Bindings bindings;
+  for (size_t i = 0; i < inputs.size(); ++i) bindings.emplace(layer.variables[i].node().get(), inputs[i]);
+  return evaluate(layer.results, bindings);
+}
+
 }  // namespace
 
 std::vector<NDArray> run_control_flow(const Node& node, std::span<const NDArray> inputs) {
@@ -167,6 +175,8 @@ std::vector<NDArray> run_control_flow(const Node& node, std::span<const NDArray>
       return run_foreach(node, inputs);
     case ControlFlow::kWhile:
       return run_while(node, inputs);
+    case ControlFlow::kLayer:
+      return run_layer(node, inputs);
     default:
       return run_cond(node, inputs);
   }

@@ -1,4 +1,4 @@
-// Loops and branches of graphs: operators whose bodies are graphs themselves.
+// Loops, branches and joined layers of graphs: operators whose bodies are graphs themselves.
 #pragma once
 
 #include <span>

@@ -1,9 +1,10 @@
-// Types of loops and branches follow from those of their bodies.
+// Types of loops, branches and joined layers follow from those of their bodies.
 
 #include <algorithm>
 
 #include "base/check.h"
 #include "graph/infer_node.h"
+#include "graph/joined_layers.h"
 #include "graph/nodes.h"
 #include "op/rule.h"
 #include "ops/control/control_flow.h"
@@ -52,7 +53,7 @@ std::vector<size_t> foreach_sources(const Node& node, const ForeachAttrs& a) {
 
 std::vector<Part> parts_of(const Node& node) {
   const auto& bodies = node.label->subgraphs;
-  const auto needed = static_cast<size_t>(node.op->control_flow);
+  const auto needed = static_cast<size_t>(node.op->control_flow);  // as many as the kind counts
   check(needed > 0 && !node.inputs.empty(), ErrorKind::kRuntime, "{}: operator {} with {} inputs takes no subgraphs",
         node.label->name, node.op->name, node.inputs.size());
   check(bodies.size() == needed, ErrorKind::kRuntime, "{}: {} bodies are needed, got {}", node.label->name, needed,
@@ -129,9 +130,28 @@ void infer_part(const Node& node, const Part& part, NodeTypes& types) {
   }
 }
 
+void infer_layer(const Node& node, NodeTypes& types) {
+  const OpenedLayer layer = opened_layer(node);
+  KnownTypes known;
+  std::unordered_map<const Node*, size_t> places;
+  for (size_t i = 0; i < layer.variables.size(); ++i) {
+    const Node* variable = layer.variables[i].node().get();
+    places.emplace(variable, i);
+    if (types.inputs[i].dtype) known.dtypes[variable->label->name] = *types.inputs[i].dtype;
+    if (types.inputs[i].shape) known.shapes[variable->label->name] = *types.inputs[i].shape;
+  }
+  const InferredTypes found = infer_types(Symbol(layer.results), known);
+  const std::vector<Node*> variables = inputs_of(layer.results).all;
+  for (size_t i = 0; i < variables.size(); ++i)
+    fill(node, types.inputs[places.at(variables[i])], found.inputs[i].shape, found.inputs[i].dtype);
+  for (size_t k = 0; k < found.outputs.size(); ++k)
+    fill(node, types.outputs[k], found.outputs[k].shape, found.outputs[k].dtype);
+}
+
 }  // namespace
 
 void check_bodies(const Node& node) {
+  if (node.op->control_flow == ControlFlow::kLayer) return check_layer(node);
   const size_t stated = output_count(node);
   for (const Part& part : parts_of(node)) {
     const size_t inputs = inputs_of(*part.heads).all.size(), outputs = part.heads->size();
@@ -152,6 +172,7 @@ void check_bodies(const Node& node) {
 }
 
 void infer_from_bodies(const Node& node, NodeTypes& types) {
+  if (node.op->control_flow == ControlFlow::kLayer) return infer_layer(node, types);
   check_bodies(node);
   const std::vector<Part> parts = parts_of(node);
   for (const Part& part : parts) infer_part(node, part, types);

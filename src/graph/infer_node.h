@@ -16,9 +16,10 @@ struct NodeTypes {
 
 // Fills in what follows from what is known. Raises MXNetError where the operator refuses it. The thread must trace.
 void infer_node(const Node& node, NodeTypes& types);
-// Raises MXNetError unless a loop or branch has the bodies that its operator needs, and they fit its inputs.
+// Raises MXNetError unless a loop, branch or joined layer has the bodies that its operator needs, and they fit its
+// inputs.
 void check_bodies(const Node& node);
-// The types of a loop or branch, from its bodies.
+// The types of such a node, from its bodies.
 void infer_from_bodies(const Node& node, NodeTypes& types);
 
 // The shape that an operator without inputs gives its result, extents left open being -1; none for other operators.

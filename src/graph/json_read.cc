@@ -169,7 +169,6 @@ class GraphReader {
       require(node->inputs.empty(), "variable {} has inputs", name);
       return {node, {}};
     }
-    if (is_joined_layer(op)) return {opened_layer(*node, op), {}};
     if (is_call(op)) return {node, opened_call(body_of_call(*node, depth), name, node->inputs)};
     node->op = find_operator(op);
     require(node->op != nullptr, "node {} is of operator {}, which is not in the catalogue", name, op);
@@ -204,6 +203,7 @@ class GraphReader {
     } catch (const Error& error) {
       fail(ErrorKind::kRuntime, "symbol file: node {}: {}", node.label->name, error.what());
     }
+    if (node.op->control_flow == ControlFlow::kLayer) check_file_layer(node);
     const size_t most = node.op->variadic ? node.inputs.size() : node.op->inputs.size();
     require(node.inputs.size() <= most, "node {} of {} has {} inputs; at most {} are taken", node.label->name,
             node.op->name, node.inputs.size(), most);
@@ -212,6 +212,14 @@ class GraphReader {
         node.inputs.push_back(missing_input(node, i, {}));
         set_initial_value(node, i);
       }
+  }
+
+  static void check_file_layer(const Node& node) {
+    try {
+      check_layer(node);
+    } catch (const Error& error) {
+      fail(ErrorKind::kRuntime, "symbol file: {}", error.what());
+    }
   }
 
   // "weight_lr_mult" of a layer belongs to the variable that is its weight.

@@ -31,6 +31,14 @@ std::vector<Node*> topological_order(std::span<const NDArray> heads) {
   return order;
 }
 
+namespace {
+
+bool is_layer(const Node& node) {
+  return node.op->control_flow == ControlFlow::kLayer && node.label && node.label->subgraphs.size() == 1;
+}
+
+}  // namespace
+
 GraphInputs inputs_of(std::span<const NDArray> heads) {
   GraphInputs inputs;
   std::unordered_map<Node*, size_t> index;
@@ -39,7 +47,7 @@ GraphInputs inputs_of(std::span<const NDArray> heads) {
       index.emplace(node, inputs.all.size());
       inputs.all.push_back(node);
       inputs.is_auxiliary.push_back(false);
-    } else if (node->op && (node->op->mutates != kNothing || node->op->open)) {
+    } else if (node->op && (node->op->mutates != kNothing || node->op->open || is_layer(*node))) {
       for (size_t i = 0; i < node->inputs.size(); ++i)
         if (mutates_input(*node, i) && node->inputs[i].node())
           if (auto found = index.find(node->inputs[i].node().get()); found != index.end())
@@ -55,8 +63,18 @@ NDArray output_of(Node* node, uint32_t index) {
   return output;
 }
 
+std::vector<NDArray> all_outputs(const NodePtr& node) {
+  std::vector<NDArray> outputs;
+  for (uint32_t k = 0; k < output_count(*node); ++k) outputs.push_back(output_of(node.get(), k));
+  return outputs;
+}
+
 bool mutates_input(const Node& node, size_t i) {
   if (!node.op) return false;
+  if (is_layer(node)) {
+    const std::vector<bool> states = inputs_of(node.label->subgraphs[0]).is_auxiliary;
+    return i < states.size() && states[i];
+  }
   return node.op->open ? node.op->open.is_state(*node.attrs, i) : node.op->mutates_input(i);
 }
 

@@ -19,9 +19,7 @@ std::vector<NDArray> opened_call(std::span<const NDArray> body, const std::strin
     }
     const NodePtr copy = with_inputs(part, {values.begin(), values.end()});
     copy->label->name = name + "_" + part.label->name;
-    std::vector<NDArray> outputs;
-    for (uint32_t k = 0; k < output_count(*copy); ++k) outputs.push_back(output_of(copy.get(), k));
-    return outputs;
+    return all_outputs(copy);
   });
   check(wanted == inputs.size(), ErrorKind::kRuntime,
         "_CachedOp {}: its graph reads {} variables, but there are {} inputs", name, wanted, inputs.size());

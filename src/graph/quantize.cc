@@ -66,8 +66,12 @@ class Choice {
  private:
   bool can(const Node& node) const {
     const Quantization& q = quantization_of(node);
-    return !q.becomes.empty() && (!q.where || q.where(*node.attrs)) && node.label->subgraphs.empty() &&
+    return !q.becomes.empty() && (!q.where || q.where(*node.attrs)) && has_no_loop(node) &&
            !options_.excluded_nodes.contains(node.label->name) && !options_.excluded_operators.contains(node.op->name);
+  }
+
+  static bool has_no_loop(const Node& node) {
+    return node.op->control_flow == ControlFlow::kNone || node.op->control_flow == ControlFlow::kLayer;
   }
 
   // What lies next to worthwhile nodes, step after step through nodes that can be quantized.
@@ -160,6 +164,13 @@ class Quantizer {
     return bytes_.emplace(key, outputs_of(node.get())).first->second;
   }
 
+  bool has_own_rows(const Quantization& q) const { return options_.rowwise && q.own_rows_attribute; }
+
+  bool keeps_floats(const Node& node, size_t i) const {
+    const Quantization& q = quantization_of(node);
+    return (q.keeps_input && q.keeps_input(*node.attrs, i, node.inputs.size())) || (i > 0 && has_own_rows(q));
+  }
+
   bool is_parameter(const Node& source) const {
     return is_variable(source) && options_.parameters.contains(source.label->name);
   }
@@ -181,7 +192,7 @@ class Quantizer {
     const Quantization& q = quantization_of(node);
     std::vector<NDArray> inputs, ends;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (q.keeps_input && q.keeps_input(*node.attrs, i)) {
+      if (keeps_floats(node, i)) {
         inputs.push_back(as_floats(node.inputs[i]));
         continue;
       }
@@ -198,9 +209,11 @@ class Quantizer {
     made->label = std::make_unique<NodeLabel>();
     made->label->name = "quantized_" + node.label->name;
     made->label->attrs = node.label->attrs;
+    made->label->subgraphs = node.label->subgraphs;
     for (const auto& [key, text] : q.attributes) made->label->attrs[key] = text;
     if (op.schema->find("out_type")) made->label->attrs["out_type"] = options_.dtype;
     if (q.float_attribute && wants_floats(node)) made->label->attrs[q.float_attribute] = "True";
+    if (has_own_rows(q)) made->label->attrs[q.own_rows_attribute] = "True";
     if (has_rowwise_weight(node)) made->label->attrs["rowwise"] = "True";
     made->attrs = parse_attrs(op, made->label->attrs);
     return requantized(node, std::move(made));
@@ -222,11 +235,9 @@ class Quantizer {
 
   bool wants_floats(const Node& node) {
     return std::ranges::none_of(choice_.readers(&node), [&](const Node* reader) {
-      const Quantization& q = quantization_of(*reader);
       if (!choice_.contains(reader)) return false;
       for (size_t i = 0; i < reader->inputs.size(); ++i)
-        if (reader->inputs[i].node().get() == &node && !(q.keeps_input && q.keeps_input(*reader->attrs, i)))
-          return true;
+        if (reader->inputs[i].node().get() == &node && !keeps_floats(*reader, i)) return true;
       return false;
     });
   }
@@ -280,9 +291,7 @@ Symbol with_ranges(const Symbol& quantized, const Ranges& ranges) {
         copy->label->attrs["min_calib_range"] = range_text(found->second.first);
         copy->label->attrs["max_calib_range"] = range_text(found->second.second);
         copy->attrs = parse_attrs(*copy->op, copy->label->attrs);
-        std::vector<NDArray> outputs;
-        for (uint32_t k = 0; k < output_count(*copy); ++k) outputs.push_back(output_of(copy.get(), k));
-        return outputs;
+        return all_outputs(copy);
       }));
 }
 

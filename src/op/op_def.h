@@ -89,8 +89,8 @@ struct OpenEnds {
   explicit operator bool() const noexcept { return texts != nullptr; }
 };
 
-// How an operator runs the graphs that are its bodies; the value is their number.
-enum class ControlFlow : uint8_t { kNone, kForeach, kWhile, kCond };
+// How an operator runs the graphs that are its bodies. A layer has one, which says what it computes.
+enum class ControlFlow : uint8_t { kNone, kForeach, kWhile, kCond, kLayer };
 
 struct OpDef {
   std::string name;                  // registered name, as in MXNet's symbol JSON

@@ -26,10 +26,14 @@ struct Quantization {
   // Whether it is worth the way from floats and back. Others are quantized in mode `smart` only where they lie between
   // two that are.
   bool is_worthwhile = false;
-  AttrFunction<bool(const Attrs&, size_t)> keeps_input = {};  // whether an input stays floats, and has no range
+  // Whether an input, of so many, stays floats, and has no range.
+  AttrFunction<bool(const Attrs&, size_t input, size_t count)> keeps_input = {};
   bool shifts_data = false;         // input 0 is quantized with scale and shift, which take the place of the ends
   bool has_rowwise_weight = false;  // input 1, where it is a parameter, may have ranges by row: attribute rowwise
-  bool has_float_results = false;   // of the operator in its place: floats, and no ranges
+  // Attribute of the operator in its place that makes it take all but input 0 as floats, and give each row of its
+  // weight a range itself; null: none.
+  const char* own_rows_attribute = nullptr;
+  bool has_float_results = false;  // of the operator in its place: floats, and no ranges
   // Attribute of the operator in its place that asks for one result of floats, where nobody wants bytes; null: none.
   const char* float_attribute = nullptr;
 

@@ -313,12 +313,28 @@ class Symbol(Arithmetic, WithoutValues):
         return self.bind(ctx, kwargs, grad_req="null").forward()
 
     def optimize_for(self, backend, args=None, aux=None, ctx=None, **kwargs):
-        """The symbol itself: graphs are compiled when they run, whatever `backend` says."""
-        return self
+        """As get_backend_symbol; args, aux, ctx and further options change nothing."""
+        return self.get_backend_symbol(backend)
 
     def get_backend_symbol(self, backend):
-        """The symbol itself; see optimize_for."""
-        return self
+        """The graph as MXNet's partitioning for a backend makes it.
+
+        'MKLDNN' and 'MKLDNN_QUANTIZE' put convolutions, dense layers and interleaved attention together with
+        what follows them, the second only what can be quantized so: nodes such as sg_mkldnn_conv_bn_act_0, for
+        networks that predict. These are no faster than the graph, which is compiled anyway, until
+        quantize_model quantizes them; then 'MKLDNN_QUANTIZE' lets quantized layers take over the ranges of the
+        `requantize` behind them. Other backends give the symbol itself.
+
+        Examples
+        --------
+        >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+        >>> net = sym.Activation(net, act_type="relu")
+        >>> net.get_backend_symbol("MKLDNN").list_outputs()
+        ['sg_mkldnn_fully_connected_eltwise_0_output']
+        """
+        if backend not in ("MKLDNN", "MKLDNN_QUANTIZE"):
+            return self
+        return calls.wrap(self._handle.with_joined_layers(backend == "MKLDNN_QUANTIZE"), self._is_np)
 
     # --- front ends ---
 

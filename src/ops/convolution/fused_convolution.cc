@@ -68,7 +68,7 @@ Operators fused_convolution_operators() {
       .quantization = quantization({.becomes = "_byte_convolution",
                                     .is_worthwhile = true,
                                     .keeps_input =
-                                        [](const FusedConvolutionAttrs& a, size_t i) {
+                                        [](const FusedConvolutionAttrs& a, size_t i, size_t) {
                                           const size_t own = a.no_bias ? 2 : 3;
                                           return i >= 2 && (i < own || (a.with_scale && i < own + 2));
                                         },

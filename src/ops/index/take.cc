@@ -195,7 +195,7 @@ OpDef embedding() {
        .storage_forms = sparse_embedding_forms(),
        .quantization = quantization({.becomes = "_contrib_quantized_embedding",
                                      .where = [](const EmbeddingAttrs& a) { return a.dtype == DType::kFloat32; },
-                                     .keeps_input = [](const EmbeddingAttrs&, size_t i) { return i == 0; }}),
+                                     .keeps_input = [](const EmbeddingAttrs&, size_t i, size_t) { return i == 0; }}),
        .gradient =
            [](Gradient& g, const EmbeddingAttrs& a) {
              if (!g.wants(1)) return;

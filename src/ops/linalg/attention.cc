@@ -62,8 +62,18 @@ NDArray mixed(const NDArray& attention, const NDArray& values, const char* name)
   return call("_reshape_to", {by_time}, {{"shape", Shape{a[1], v[0], v[1] * v[3]}}});
 }
 
+// Without the last elements of the last axis, which are too few for every head to have one more.
+NDArray evenly_shared(const NDArray& projections, int64_t parts) {
+  if (projections.ndim() != 3 || projections.shape()[2] < parts) return projections;
+  const int64_t rest = projections.shape()[2] % parts;
+  if (rest == 0) return projections;
+  return call("slice_axis", {projections},
+              {{"axis", int64_t{2}}, {"begin", int64_t{0}}, {"end", projections.shape()[2] - rest}});
+}
+
 std::vector<NDArray> self_scores(Arrays in, const HeadsAttrs& a) {
-  const auto parts = parts_of(in[0], "queries_keys_values", 3, a.heads, "interleaved_matmul_selfatt_qk");
+  const auto parts =
+      parts_of(evenly_shared(in[0], a.heads * 3), "queries_keys_values", 3, a.heads, "interleaved_matmul_selfatt_qk");
   return {scores(parts[0], parts[1])};
 }
 

@@ -211,6 +211,11 @@ OpDef affine_of_statistics() {
               "shift, float32.",
        .inputs = {"gamma", "beta", "moving_mean", "moving_var"},
        .outputs = 2,
+       .complete =
+           [](Completion& c, const AffineAttrs&) {
+             for (size_t k = 0; k < 2; ++k)
+               for (size_t i = 0; i < 4; ++i) c.set_equal(i, k);
+           },
        .infer =
            [](Infer& i, const AffineAttrs&) {
              for (size_t k = 0; k < 4; ++k)
@@ -383,7 +388,7 @@ Operators batch_norm_operators() {
                         {"nd.BatchNorm", "nd.BatchNorm_v1", "nd.CuDNNBatchNorm", "npx.batch_norm"}, "");
   plain.quantization = quantization({.becomes = "_contrib_quantized_batch_norm",
                                      .where = [](const BatchNormAttrs& a) { return !a.output_mean_var; },
-                                     .keeps_input = [](const BatchNormAttrs&, size_t i) { return i > 0; }});
+                                     .keeps_input = [](const BatchNormAttrs&, size_t i, size_t) { return i > 0; }});
   return {std::move(plain),       user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),
           sync_batch_norm_op(),   sync_batch_norm_apply(),
           training_core(),        affine_of_statistics(),

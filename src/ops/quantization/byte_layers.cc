@@ -11,6 +11,7 @@
 #include "ops/linalg/matrix.h"
 #include "ops/quantization/byte_convolution.h"
 #include "ops/quantization/byte_images.h"
+#include "ops/quantization/byte_rows.h"
 #include "ops/quantization/dense.h"
 #include "ops/quantization/layers.h"
 #include "ops/quantization/ranges.h"
@@ -19,23 +20,29 @@ namespace headrace {
 namespace {
 
 // What both kinds of layers say about ranges. Results behind relu are uint8, others int8.
-struct ByteResult {
-  bool float_output = false, rowwise = false;
+struct ByteRanges {
+  bool float_output = false, rowwise = false, float_weight = false;
+  double weight_range = 127;
   std::optional<double> min_calib_range = {}, max_calib_range = {};
+  size_t weight_ends() const noexcept { return float_weight ? 0 : 2; }
 };
 
 template <class A>
-constexpr auto result_fields() {
+constexpr auto range_fields() {
   return fields(field(&A::float_output, "float_output", "Whether the result is float32, without range."),
                 field(&A::rowwise, "rowwise", "Whether each row of the weight has a range of its own."),
+                field(&A::float_weight, "float_weight",
+                      "Whether the weight comes as float32, without range, each row to be rounded to int8 of its own."),
+                field(&A::weight_range, "weight_range", "Which int8 number of a weight the end of its range is."),
                 field(&A::min_calib_range, "min_calib_range", "Least value of the result; None: each run finds it."),
                 field(&A::max_calib_range, "max_calib_range", "Largest value of the result; None: likewise."));
 }
 
-struct ByteConvolutionAttrs : FusedConvolutionAttrs, ByteResult {
-  static constexpr auto kFields = std::tuple_cat(FusedConvolutionAttrs::kFields, result_fields<ByteConvolutionAttrs>());
+struct ByteConvolutionAttrs : FusedConvolutionAttrs, ByteRanges {
+  static constexpr auto kFields = std::tuple_cat(FusedConvolutionAttrs::kFields, range_fields<ByteConvolutionAttrs>());
   size_t arrays() const { return 2 + !no_bias + further(); }
-  size_t inputs() const { return arrays() + 4 + (with_sum ? 2 : 0); }
+  size_t sum_ends() const { return arrays() + 2 + weight_ends(); }
+  size_t inputs() const { return sum_ends() + (with_sum ? 2 : 0); }
 };
 
 struct FusedDenseAttrs : DenseAttrs {
@@ -45,10 +52,10 @@ struct FusedDenseAttrs : DenseAttrs {
       fields(field(&FusedDenseAttrs::activation, "activation", "'relu', or '' for none.").one_of("|relu")));
 };
 
-struct ByteDenseAttrs : FusedDenseAttrs, ByteResult {
-  static constexpr auto kFields = std::tuple_cat(FusedDenseAttrs::kFields, result_fields<ByteDenseAttrs>());
+struct ByteDenseAttrs : FusedDenseAttrs, ByteRanges {
+  static constexpr auto kFields = std::tuple_cat(FusedDenseAttrs::kFields, range_fields<ByteDenseAttrs>());
   size_t arrays() const { return no_bias ? 2 : 3; }
-  size_t inputs() const { return arrays() + 4; }
+  size_t inputs() const { return arrays() + 2 + weight_ends(); }
 };
 
 template <class A>
@@ -71,25 +78,33 @@ struct Factors {
   float addend = 1;
 };
 
-// Of sums of products with `channels` rows of weights, whose ends are the inputs from `ends` on: to floats, then the
-// factor and summand of each channel that follow.
-Factors factors_of(KernelContext& c, int64_t channels, size_t ends, const float* bias, const float* scale,
+// The weight as bytes, with what the number 1 of each row stands for. Its ends, where it has some, are the inputs from
+// `ends` on.
+ByteRows weight_of(KernelContext& c, const ByteRanges& a, const Image& given, size_t ends) {
+  if (a.float_weight) return byte_rows(c, given);
+  const int64_t rows = given.shape[0], step = c.input(ends).size == 1 ? 0 : 1;
+  const float *low = packed_floats(c, ends), *high = packed_floats(c, ends + 1);
+  auto* unit = c.workspace<float>(rows);
+  for (int64_t k = 0; k < rows; ++k)
+    unit[k] = largest(low[k * step], high[k * step]) / static_cast<float>(a.weight_range);
+  return {given, unit};
+}
+
+// Of sums of products of bytes, those of the data being worth `unit`: to floats, then the factor and summand of each
+// channel that follow.
+Factors factors_of(KernelContext& c, float unit, const ByteRows& weight, const float* bias, const float* scale,
                    const float* shift) {
+  const int64_t channels = weight.bytes.shape[0];
   Factors f{c.workspace<float>(channels), c.workspace<float>(channels)};
-  const float unit = unit_of(c, 0, ends);
-  const bool is_one = c.input(ends + 2).size == 1;
-  const float *low = packed_floats(c, ends + 2), *high = packed_floats(c, ends + 3);
   for (int64_t k = 0; k < channels; ++k) {
-    const int64_t row = is_one ? 0 : k;
-    const float of_weight = largest(low[row], high[row]) / 127;
-    f.scale[k] = unit * of_weight * (scale ? scale[k] : 1);
+    f.scale[k] = unit * weight.unit[k] * (scale ? scale[k] : 1);
     f.shift[k] = (bias ? bias[k] : 0) * (scale ? scale[k] : 1) + (shift ? shift[k] : 0);
   }
   return f;
 }
 
 // Runs a layer whose result is known to lie in a range, or finds that.
-void run(KernelContext& c, ByteConvolution p, const ByteResult& a, Factors f, int64_t channels) {
+void run(KernelContext& c, ByteConvolution p, const ByteRanges& a, Factors f, int64_t channels) {
   const DType dtype = p.out.dtype;
   const auto finish = [&](float low, float high) { write_range(c, dtype == DType::kUint8 ? 0 : low, high); };
   if (dtype != DType::kFloat32 && a.min_calib_range && a.max_calib_range) {
@@ -120,12 +135,18 @@ void run(KernelContext& c, ByteConvolution p, const ByteResult& a, Factors f, in
   finish(-range, range);
 }
 
-// Refuses inputs from `ends` on that are no ends of ranges.
+// Whether input k has an end for each row of the weight.
+template <class A>
+bool is_of_rows_of(const A& a, size_t k) {
+  return a.rowwise && !a.float_weight && (k == a.arrays() + 2 || k == a.arrays() + 3);
+}
+
+// Refuses inputs behind the arrays that are no ends of ranges.
 template <class A>
 void expect_ends(const Infer& i, const A& a, int64_t channels) {
   const size_t ends = a.arrays();
   for (size_t k = ends; k < i.input_count(); ++k) {
-    const bool is_of_rows = a.rowwise && (k == ends + 2 || k == ends + 3);
+    const bool is_of_rows = is_of_rows_of(a, k);
     i.require(i.dtype(k) == DType::kFloat32 && i.size(k) == (is_of_rows ? channels : 1), ErrorKind::kRuntime,
               "input {} must hold {} float32, {} of a range; got {} of shape {}", k, is_of_rows ? channels : 1,
               is_of_rows ? "the ends" : "the end", dtype_name(i.dtype(k)), to_string(i.shape(k)));
@@ -135,8 +156,7 @@ void expect_ends(const Infer& i, const A& a, int64_t channels) {
 template <class A>
 void complete_ends(Completion& c, const A& a, int64_t channels) {
   const size_t ends = a.arrays();
-  for (size_t k = ends; k < c.input_count(); ++k)
-    c.set(k, Shape{a.rowwise && (k == ends + 2 || k == ends + 3) ? channels : 1});
+  for (size_t k = ends; k < c.input_count(); ++k) c.set(k, Shape{is_of_rows_of(a, k) ? channels : 1});
 }
 
 template <class A>
@@ -144,7 +164,10 @@ void expect_count(const Infer& i, const A& a) {
   i.require(i.input_count() == a.inputs(), ErrorKind::kType, "{} arrays are needed with no_bias={}, got {}", a.inputs(),
             a.no_bias, i.input_count());
   expect_quantized(i, 0);
-  i.require(i.dtype(1) == DType::kInt8, ErrorKind::kRuntime, "weight must hold int8, got {}", dtype_name(i.dtype(1)));
+  const DType wanted = a.float_weight ? DType::kFloat32 : DType::kInt8;
+  i.require(i.dtype(1) == wanted, ErrorKind::kRuntime, "weight must hold {}, got {}", dtype_name(wanted),
+            dtype_name(i.dtype(1)));
+  i.require(a.weight_range > 0, ErrorKind::kValue, "weight_range must be positive, got {}", a.weight_range);
 }
 
 template <class A>
@@ -181,7 +204,9 @@ void run_byte_convolution(KernelContext& c, const ByteConvolutionAttrs& a) {
   const Window w = window_of(c.name(), a);
   ByteConvolution p{.window = w};
   p.data = image_of(c.input(0), w.channels_last);
-  p.weight = image_of(c.input(1), w.channels_last);
+  const size_t ends = a.arrays();
+  const ByteRows weight = weight_of(c, a, image_of(c.input(1), w.channels_last), ends + 2);
+  p.weight = weight.bytes;
   p.out = image_of(c.output(0), w.channels_last);
   p.relu = a.activation == "relu";
   size_t next = 2;
@@ -189,11 +214,10 @@ void run_byte_convolution(KernelContext& c, const ByteConvolutionAttrs& a) {
   const float* bias = numbers(!a.no_bias);
   const float* scale = numbers(a.with_scale);
   const float* shift = numbers(a.with_scale);
-  const size_t ends = a.arrays();
-  Factors f = factors_of(c, a.num_filter, ends, bias, scale, shift);
+  Factors f = factors_of(c, unit_of(c, 0, ends), weight, bias, scale, shift);
   if (a.with_sum) {
     p.addend = image_of(c.input(next), w.channels_last);
-    f.addend = unit_of(c, next, ends + 4);
+    f.addend = unit_of(c, next, a.sum_ends());
   }
   run(c, std::move(p), a, f, a.num_filter);
 }
@@ -210,14 +234,17 @@ OpDef byte_convolution() {
   plain.kernel = {2, 2};
   plain.num_filter = 2;
   plain.no_bias = plain.float_output = true;
+  ByteConvolutionAttrs of_floats = plain;
+  of_floats.float_weight = true;
   const auto bytes = [](Shape shape, DType dtype) {
     return integers(std::move(shape), dtype == DType::kInt8 ? -127 : 0, dtype == DType::kInt8 ? 128 : 256, dtype);
   };
   return general<ByteConvolutionAttrs>(
       {.name = "_byte_convolution",
-       .doc = "Convolution of int8 or uint8 data with int8 weights, scaled and shifted by channel, plus a sum, then an "
-              "activation, as bytes of a range given or found, or as float32. Bias, scale and shift hold float32. "
-              "Behind the arrays come the ends of the ranges of data, weight and sum.",
+       .doc =
+           "Convolution of int8 or uint8 data with weights of int8 or rounded to it, scaled and shifted by channel, "
+           "plus a sum, then an activation, as bytes of a range given or found, or as float32. Bias, scale and shift "
+           "hold float32. Behind the arrays come the ends of the ranges of data, weight and sum.",
        .inputs = {"data", "weight", "bias", "scale", "shift", "sum", "min_data", "max_data", "min_weight", "max_weight",
                   "min_sum", "max_sum"},
        .optional_inputs = 10,
@@ -236,8 +263,9 @@ OpDef byte_convolution() {
        .result_dtype = dtype_of_output<ByteConvolutionAttrs>,
        .infer = infer_byte_convolution,
        .kernel = run_byte_convolution,
-       .quantization = quantization({.calibrated = Quantization::Calibrated::kResult,
-                                     .holds_int8 = [](const ByteConvolutionAttrs&, size_t i) { return i == 1; }}),
+       .quantization = quantization(
+           {.calibrated = Quantization::Calibrated::kResult,
+            .holds_int8 = [](const ByteConvolutionAttrs& a, size_t i) { return i == 1 && !a.float_weight; }}),
        .zero_gradient = true,
        .strided_inputs = true,
        .samples = {Sample({bytes({1, 2, 5, 5}, DType::kUint8), bytes({4, 2, 3, 3}, DType::kInt8), uniform({4}),
@@ -246,7 +274,9 @@ OpDef byte_convolution() {
                           make_attrs(with_all)),
                    Sample({bytes({1, 2, 3, 3}, DType::kInt8), bytes({2, 2, 2, 2}, DType::kInt8), values({-1}),
                            values({1}), values({-1}), values({2})},
-                          make_attrs(plain))}});
+                          make_attrs(plain)),
+                   Sample({bytes({1, 2, 3, 3}, DType::kInt8), uniform({2, 2, 2, 2}), values({-1}), values({1})},
+                          make_attrs(of_floats))}});
 }
 
 // --- dense layers ----------------------------------------------------------------------------------------------------
@@ -271,7 +301,7 @@ void infer_byte_dense(Infer& i, const ByteDenseAttrs& a) {
   i.require(data.size() >= 2, ErrorKind::kRuntime, "data with at least 2 axes are needed, got shape {}",
             to_string(data));
   const auto [rows, columns] = matrix_of(data, a.flatten);
-  expect_type(i, 1, Shape{a.num_hidden, columns}, DType::kInt8);
+  expect_type(i, 1, Shape{a.num_hidden, columns}, i.dtype(1));
   if (!a.no_bias) expect_type(i, 2, Shape{a.num_hidden}, DType::kFloat32);
   expect_ends(i, a, a.num_hidden);
   const Shape result = dense_result(data, a);
@@ -289,22 +319,26 @@ void run_byte_dense(KernelContext& c, const ByteDenseAttrs& a) {
   };
   ByteConvolution p{.window = w};
   p.data = image(c.input(0), rows, columns);
-  p.weight = image(c.input(1), a.num_hidden, columns);
+  const ByteRows weight = weight_of(c, a, image(c.input(1), a.num_hidden, columns), a.arrays() + 2);
+  p.weight = weight.bytes;
   p.out = image(c.output(0), rows, a.num_hidden);
   p.relu = a.activation == "relu";
   const float* bias = a.no_bias ? nullptr : c.input(2).as<const float>();
-  run(c, std::move(p), a, factors_of(c, a.num_hidden, a.arrays(), bias, nullptr, nullptr), a.num_hidden);
+  run(c, std::move(p), a, factors_of(c, unit_of(c, 0, a.arrays()), weight, bias, nullptr, nullptr), a.num_hidden);
 }
 
 OpDef byte_dense() {
   ByteDenseAttrs sample;
   sample.num_hidden = 4;
   sample.activation = "relu";
+  ByteDenseAttrs of_floats = sample;
+  of_floats.float_weight = true;
   return general<ByteDenseAttrs>(
       {.name = "_byte_dense",
-       .doc =
-           "FullyConnected of int8 or uint8 data with int8 weights and float32 bias, then an activation, as bytes of "
-           "a range given or found, or as float32. Behind the arrays come the ends of the ranges of data and weight.",
+       .doc = "FullyConnected of int8 or uint8 data with weights of int8 or rounded to it and float32 bias, then an "
+              "activation, as bytes of a range given or found, or as float32. Behind the arrays come the ends of the "
+              "ranges "
+              "of data and weight.",
        .inputs = {"data", "weight", "bias", "min_data", "max_data", "min_weight", "max_weight"},
        .optional_inputs = 5,
        .outputs = 3,
@@ -323,12 +357,16 @@ OpDef byte_dense() {
        .result_dtype = dtype_of_output<ByteDenseAttrs>,
        .infer = infer_byte_dense,
        .kernel = run_byte_dense,
-       .quantization = quantization({.calibrated = Quantization::Calibrated::kResult,
-                                     .holds_int8 = [](const ByteDenseAttrs&, size_t i) { return i == 1; }}),
+       .quantization =
+           quantization({.calibrated = Quantization::Calibrated::kResult,
+                         .holds_int8 = [](const ByteDenseAttrs& a, size_t i) { return i == 1 && !a.float_weight; }}),
        .zero_gradient = true,
        .samples = {Sample({integers({2, 3}, 0, 256, DType::kUint8), integers({4, 3}, -127, 128, DType::kInt8),
                            uniform({4}), values({0}), values({2}), values({-1}), values({1})},
-                          make_attrs(sample))}});
+                          make_attrs(sample)),
+                   Sample({integers({2, 3}, 0, 256, DType::kUint8), uniform({4, 3}), uniform({4}), values({0}),
+                           values({2})},
+                          make_attrs(of_floats))}});
 }
 
 // FullyConnected and an activation: what quantization makes a layer on bytes of.
@@ -352,7 +390,7 @@ OpDef fused_dense() {
        },
        .quantization = quantization({.becomes = "_byte_dense",
                                      .is_worthwhile = true,
-                                     .keeps_input = [](const FusedDenseAttrs&, size_t i) { return i == 2; },
+                                     .keeps_input = [](const FusedDenseAttrs&, size_t i, size_t) { return i == 2; },
                                      .has_rowwise_weight = true,
                                      .float_attribute = "float_output"}),
        .samples = {Sample({uniform({2, 3}), uniform({4, 3}), uniform({4})}, make_attrs(fused))}});

@@ -120,6 +120,31 @@ OpDef quantize_v2() {
                                                  .out_type = "auto", .min_calib_range = 0, .max_calib_range = 1.5}))}});
 }
 
+// What integer sums would be of which only the result as floats is known.
+OpDef quantize_sums() {
+  return general<>(
+      {.name = "_quantize_sums",
+       .doc =
+           "float32 data as int32, the largest absolute value being 2147483647, and the two ends of the range. Raises "
+           "MXNetError for other dtypes.",
+       .outputs = 3,
+       .complete = keep_shape,
+       .result_dtype = quantized_dtypes(DType::kInt32),
+       .infer =
+           [](Infer& i, const NoAttrs&) {
+             expect_type(i, 0, i.shape(0), DType::kFloat32);
+             quantized_outputs(i, i.shape(0), DType::kInt32);
+           },
+       .kernel =
+           [](KernelContext& c, const NoAttrs&) {
+             const auto [low, high] = extremes_of(c.input(0));
+             const float range = largest(low, high);
+             rescale(c.input(0), range == 0 ? 0 : kInt32Range / range, 0, c.output(0));
+             write_range(c, -range, range);
+           },
+       .samples = {uniform({2, 3}), values({0, 0})}});
+}
+
 OpDef dequantize() {
   return general<DequantizeAttrs>(
       {.name = "_contrib_dequantize",
@@ -210,6 +235,8 @@ OpDef quantize_asym() {
 
 }  // namespace
 
-Operators quantize_operators() { return {quantize(), quantize_v2(), dequantize(), requantize(), quantize_asym()}; }
+Operators quantize_operators() {
+  return {quantize(), quantize_v2(), quantize_sums(), dequantize(), requantize(), quantize_asym()};
+}
 
 }  // namespace headrace

@@ -42,7 +42,7 @@ Raises MXNetError for arrays of other shapes, ValueError for attributes that con
                                     .attributes = {{"quantized", "true"}},
                                     .where = [](const RnnAttrs& a) { return can_quantize(a); },
                                     .is_worthwhile = true,
-                                    .keeps_input = [](const RnnAttrs&, size_t i) { return i > 0; },
+                                    .keeps_input = [](const RnnAttrs&, size_t i, size_t) { return i > 0; },
                                     .shifts_data = true,
                                     .has_float_results = true}),
       .samples = {rnn_sample({.state_size = 2, .num_layers = 1, .mode = "lstm", .state_outputs = true}),

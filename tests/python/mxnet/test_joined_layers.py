@@ -31,7 +31,8 @@ def file_of(body, arrays, op="_sg_mkldnn_conv", ranged=(), **texts):
             "subgraphs": [body_of(body)],
         }
     )
-    heads = [[len(names), k, 0] for k in range(3 if "max_calib_range" in texts else 1)]
+    gives_range = "quantized" in texts and "enable_float_output" not in texts
+    heads = [[len(names), k, 0] for k in range(3 if gives_range else 1)]
     graph = {
         "nodes": nodes,
         "arg_nodes": list(range(len(names))),
@@ -103,7 +104,7 @@ def test_quantized_convolutions_give_the_bytes_of_what_floats_give(norm, total, 
         max_calib_range="6.0",
     )
     joined = sym.load_json(text)
-    assert joined.list_outputs() == ["joined_output0", "joined_output1", "joined_output2"]
+    assert joined.list_outputs() == ["joined_output", "joined_output_min", "joined_output_max"]
     assert joined.list_auxiliary_states() == (["m", "v"] if norm else [])
     result, low, high = run(joined, with_ends(arrays, **ranges))
     assert result.dtype == ("uint8" if relu else "int8")
@@ -128,6 +129,33 @@ def test_weights_are_rounded_for_each_row():
     )
     result, _, _ = run(sym.load_json(text), with_ends(arrays, x=(-127.5, 127.5)))
     assert result[0, :, 0, 0].tolist() == [127, 38, 0, 0]
+
+
+def test_layers_without_ranges_give_sums():
+    arrays, body = arrays_for(norm=False, total=False), layer_body()
+    (wanted,) = run(body, dict(arrays, x=(arrays["x"] / 127.5).astype("float32")))
+    joined = sym.load_json(file_of(body, list(arrays), ranged=["x"], quantized="true"))
+    sums, low, high = run(joined, with_ends(arrays, x=(-1, 1)))
+    assert sums.dtype == "int32"
+    assert low == -high
+    numpy.testing.assert_allclose(sums * (high / 2147483647), wanted, atol=0.02 * numpy.abs(wanted).max())
+
+
+def test_rounded_weights_follow_new_values():
+    arrays = arrays_for(norm=True, total=False)
+    text = file_of(layer_body(norm=True, relu=True), list(arrays), ranged=["x"], quantized="true",
+                   min_calib_range="0", max_calib_range="6")  # fmt: skip
+    given = {k: nd.array(v, dtype=v.dtype) for k, v in with_ends(arrays, x=(-2, 2)).items()}
+    states = {name: given.pop(name) for name in ("m", "v")}
+    executor = sym.load_json(text).bind(cpu(), given, grad_req="null", aux_states=states)
+    before = [executor.forward()[0].asnumpy() for _ in range(4)]  # some of them with kept copies
+    for other in before[1:]:
+        numpy.testing.assert_array_equal(other, before[0])
+    given["w"][:] = 0
+    shifts = arrays["b"] - arrays["m"] * arrays["g"] / numpy.sqrt(arrays["v"] + 1e-3)
+    wanted = numpy.clip(numpy.round(shifts * 255.5 / 6), 0, 255)
+    after = executor.forward()[0].asnumpy()
+    assert numpy.abs(after - wanted.reshape(1, -1, 1, 1)).max() <= 1
 
 
 def dense_body(relu=False):
@@ -171,25 +199,32 @@ def test_layers_that_were_not_quantized_use_their_moving_statistics(tmp_path):
             net.collect_params()[name].set_data(nd.array(value))
     numpy.testing.assert_allclose(net(nd.array(arrays["x"])).asnumpy(), wanted, rtol=1e-5, atol=1e-5)
     again = sym.load_json(joined.tojson())
+    assert again.tojson() == joined.tojson()
+    assert again.attr_dict()["joined"] == {"with_bn": "true", "with_act": "true"}
     numpy.testing.assert_allclose(run(again, arrays)[0], wanted, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("arrays", "ranged", "texts", "message"),
     [
-        (["x", "w"], ["x"], {"quantized": "true"}, "without ranges"),
         (["x", "w"], [], {"quantized": "true"}, "has 2 inputs, not the 4"),
         (["x"], [], {}, "has 1 inputs, not the 2"),
         (
             ["x", "w"],
             ["x"],
             {"quantized": "true", "min_calib_range": "a", "max_calib_range": "1"},
+            "min_calib_range",
+        ),
+        (
+            ["x", "w"],
+            ["x"],
+            {"quantized": "true", "min_calib_range": "-inf", "max_calib_range": "1"},
             "no number",
         ),
     ],
 )
 def test_what_does_not_belong_together_is_refused(arrays, ranged, texts, message):
-    with pytest.raises(MXNetError, match=f"layer joined .*{message}"):
+    with pytest.raises(MXNetError, match=f"symbol file: .* joined.*{message}"):
         sym.load_json(file_of(layer_body(), arrays, ranged=ranged, **texts))
 
 

@@ -228,9 +228,18 @@ def test_products_of_attention_to_an_encoder():
     numpy.testing.assert_allclose(mixed.asnumpy(), joined_heads(weights @ v, 2), atol=1e-12)
 
 
+def test_scores_leave_out_what_the_heads_cannot_share():
+    projections = random(5, 2, 3 * 3 * 4 + 7)
+    few, all_of_them = (nd.array(x, dtype="float64") for x in (projections[..., :36], projections))
+    scores = nd.contrib.interleaved_matmul_selfatt_qk
+    numpy.testing.assert_array_equal(scores(all_of_them, heads=3).asnumpy(), scores(few, heads=3).asnumpy())
+
+
 def test_attention_refuses_what_does_not_fit():
     with pytest.raises(MXNetError, match="multiple of 6"):
-        nd.contrib.interleaved_matmul_selfatt_qk(nd.ones((3, 2, 10)), heads=2)
+        nd.contrib.interleaved_matmul_selfatt_qk(nd.ones((3, 2, 5)), heads=2)
+    with pytest.raises(MXNetError, match="multiple of 6"):
+        nd.contrib.interleaved_matmul_selfatt_valatt(nd.ones((3, 2, 10)), nd.ones((4, 3, 3)), heads=2)
     with pytest.raises(MXNetError, match="3 axes"):
         nd.contrib.interleaved_matmul_encdec_qk(nd.ones((3, 2)), nd.ones((3, 2, 8)), heads=2)
     with pytest.raises(MXNetError, match="keys_values"):

@@ -116,9 +116,9 @@ def quantize_model(sym, arg_params, aux_params, data_names=("data",), label_name
     'entropy': those that lose the least information. Of these `num_calib_examples` are used, None: all.
     `quantized_dtype` is that of data: 'int8', 'uint8', or 'auto', by their ranges. `quantize_mode` 'full'
     quantizes what it can, 'smart' only what lies between convolutions and dense layers; where that is
-    nothing, the network stays as it is. `label_names` and
-    `quantize_granularity` change nothing here: labels are not needed, and layers on bytes with a range for
-    each channel are those of quantize_model_mkldnn.
+    nothing, the network stays as it is. `quantize_granularity` 'channel-wise' is for the dense layers of
+    `sym.get_backend_symbol("MKLDNN_QUANTIZE")`: each row of their weights gets a range of its own.
+    `label_names` changes nothing here: labels are not needed.
 
     ValueError: words that are unknown, calibration without data or with data without examples, layers or
     parameters that are not finite.

@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/joined_layers.h"
+#include "graph/labels.h"
+#include "graph/nodes.h"
+#include "graph/rewire.h"
+#include "op/op_def.h"
+#include "ops/control/control_flow.h"
+
+namespace headrace {
+namespace {
+
+using Heads = std::vector<NDArray>;
+using Outputs = std::vector<NDArray>;
+
+constexpr std::array<const char*, 2> kEnds = {"min_calib_range", "max_calib_range"};
+
+bool has_range(const Node& node) {
+  return std::ranges::all_of(kEnds, [&](const char* key) { return node.label->attrs.contains(key); });
+}
+
+NodePtr with_texts(const Node& node, const Symbol::Texts& texts) {
+  NodePtr copy = with_inputs(node, node.inputs);
+  for (const auto& [key, value] : texts) copy->label->attrs[key] = value;
+  copy->attrs = parse_attrs(*copy->op, copy->label->attrs);
+  return copy;
+}
+
+class Readers {
+ public:
+  explicit Readers(const Heads& heads) {
+    for (Node* node : topological_order(heads))
+      for (const NDArray& input : node->inputs) all_[input.node().get()].insert(node);
+    for (const NDArray& head : heads) all_[head.node().get()].insert(nullptr);
+  }
+  // Nodes; null for the result of the graph.
+  const std::unordered_set<const Node*>& of(const Node* node) const { return all_.at(node); }
+
+ private:
+  std::unordered_map<const Node*, std::unordered_set<const Node*>> all_;
+};
+
+// --- what is behind a layer ------------------------------------------------------------------------------------------
+
+bool gives_range(const Node& node) {
+  return node.op && node.op->control_flow == ControlFlow::kLayer && node.attrs->as<JoinedLayerAttrs>().gives_range();
+}
+
+Outputs with_range_of(const Node& requantize, const Node& layer) {
+  if (has_range(layer) || !has_range(requantize)) return {};
+  Symbol::Texts ends;
+  for (const char* key : kEnds) ends.emplace(key, requantize.label->attrs.at(key));
+  return all_outputs(with_texts(layer, ends));
+}
+
+// Convolutions stay as they are, as MXNet's do.
+Outputs as_floats(const Node& layer) {
+  if (!has_range(layer) || layer.op->name == kJoinedConvolution.op) return {};
+  const NodePtr copy = with_inputs(layer, layer.inputs);
+  for (const char* key : kEnds) copy->label->attrs.erase(key);
+  return all_outputs(with_texts(*copy, {{"enable_float_output", "True"}}));
+}
+
+Heads with_results_of_layers(const Heads& heads) {
+  const OpDef &requantize = find_op("_contrib_requantize"), &dequantize = find_op("_contrib_dequantize");
+  const Readers readers(heads);
+  return rewired(heads, [&](const Node& node, std::span<const NDArray> inputs) -> Outputs {
+    if (node.op != &requantize && node.op != &dequantize) return {};
+    const Node& layer = *inputs[0].node();
+    if (!gives_range(layer) || readers.of(node.inputs[0].node().get()).size() != 1) return {};
+    return node.op == &requantize ? with_range_of(node, layer) : as_floats(layer);
+  });
+}
+
+// --- what is concatenated --------------------------------------------------------------------------------------------
+
+// Nodes with ranges that end, through concatenations and pooling, in one concatenation, and nowhere else.
+class Concatenated {
+ public:
+  Concatenated(const Node& concat, const Readers& readers) : readers_(readers) { visit(concat); }
+
+  const std::vector<const Node*>& nodes() const { return found_; }
+  // The least and the largest end of their ranges, and 0.
+  Symbol::Texts common_range() const {
+    double low = 0, high = 0;
+    for (const Node* node : found_) {
+      low = std::min(low, std::stod(node->label->attrs.at(kEnds[0])));
+      high = std::max(high, std::stod(node->label->attrs.at(kEnds[1])));
+    }
+    return {{kEnds[0], fmt::format("{:f}", low)}, {kEnds[1], fmt::format("{:f}", high)}};
+  }
+
+ private:
+  void visit(const Node& node) {
+    seen_.insert(&node);
+    for (const NDArray& input : node.inputs) {
+      const Node* source = input.node().get();
+      if (!source->op || seen_.contains(source) || std::ranges::count(found_, source) > 0) continue;
+      if (!std::ranges::all_of(readers_.of(source), [this](const Node* reader) { return seen_.contains(reader); }))
+        continue;
+      if (has_range(*source))
+        found_.push_back(source);
+      else if (source->op == &concat_ || source->op == &pooling_)
+        visit(*source);
+    }
+  }
+
+  const OpDef &concat_ = find_op("_contrib_quantized_concat"), &pooling_ = find_op("_contrib_quantized_pooling");
+  const Readers& readers_;
+  std::unordered_set<const Node*> seen_;
+  std::vector<const Node*> found_;
+};
+
+Heads with_common_ranges(const Heads& heads) {
+  const OpDef& concat = find_op("_contrib_quantized_concat");
+  const Readers readers(heads);
+  std::unordered_map<const Node*, Symbol::Texts> ranges;
+  for (const Node* node : topological_order(heads)) {
+    if (node->op != &concat) continue;
+    const Concatenated parts(*node, readers);
+    if (parts.nodes().size() < 2) continue;
+    for (const Node* part : parts.nodes()) ranges[part] = parts.common_range();
+  }
+  return rewired(heads, [&](const Node& node, std::span<const NDArray> inputs) -> Outputs {
+    const auto found = ranges.find(&node);
+    if (found == ranges.end()) return {};
+    return all_outputs(with_texts(*with_inputs(node, {inputs.begin(), inputs.end()}), found->second));
+  });
+}
+
+}  // namespace
+
+Symbol with_taken_ranges(const Symbol& quantized) {
+  return Symbol(with_common_ranges(with_results_of_layers(quantized.outputs())));
+}
+
+}  // namespace headrace
