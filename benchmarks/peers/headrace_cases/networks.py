@@ -2,7 +2,7 @@
 operations.
 """
 
-from headrace import autograd, context, gluon, nd, np, npx, util
+from headrace import autograd, context, gluon, io, nd, np, npx, util
 
 nn = gluon.nn
 
@@ -179,18 +179,23 @@ def inference(batch):
 def inference_with_bytes(batch):
     from headrace.mxnet.contrib import quantization
 
-    with util.np_array(False):
+    with util.np_array(False), util.np_shape(False):
         net = gluon.model_zoo.vision.resnet18_v1()
         net.initialize()
         x = nd.random.uniform(shape=(batch, 3, 224, 224))
-        loader = gluon.data.DataLoader(gluon.data.ArrayDataset(x[:8]), batch_size=8)
+        net.hybridize()  # what MXNet wants
+        net(x[:8])
         net = quantization.quantize_net_v2(
-            net, quantized_dtype="auto", calib_mode="naive", calib_data=loader, ctx=context.cpu()
+            net,
+            quantized_dtype="auto",
+            calib_mode="naive",
+            calib_data=io.NDArrayIter(x[:8], batch_size=8),
+            ctx=context.cpu(),
         )
         net.hybridize(static_alloc=True, static_shape=True)
 
     def run():
-        with util.np_array(False):
+        with util.np_array(False), util.np_shape(False):
             net(x).wait_to_read()
 
     return run

@@ -39,9 +39,37 @@ bool by_library(KernelContext& context, const PoolingProblem& p, Run&& run) {
   return done;
 }
 
+void multiply(const Image& dense, float factor) {
+  auto* const numbers = static_cast<float*>(dense.data);
+  parallel_for(dense.size(), 4096, static_cast<double>(dense.size()) * 0.1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) numbers[k] *= factor;
+  });
+}
+
+// A sum is an average that counts padding, times the size of the window.
+bool sum_by_library(KernelContext& context, bool is_forward, const PoolingProblem& p) {
+  PoolWindow average = p.window;
+  average.kind = PoolKind::kAverage;
+  average.counts_padding = true;
+  PoolingProblem averages{average, p.data, p.result, p.moving};
+  float size = 1;
+  for (int64_t extent : average.kernel) size *= static_cast<float>(extent);
+  if (!suits_library(averages) || (is_forward && !is_dense(p.result.shape, p.result.strides))) return false;
+  if (is_forward) {
+    if (!by_library(context, averages, onednn_pooling)) return false;
+    multiply(p.result, size);
+    return true;
+  }
+  averages.result = packed_image(context, p.result);
+  multiply(averages.result, size);
+  return by_library(context, averages, onednn_pooling_back);
+}
+
 void pool_on_host(KernelContext& context, PoolingPass pass, const PoolingProblem& p) {
   const bool is_forward = pass == PoolingPass::kForward;
   if (pass == PoolingPass::kTangent) return plain_pooling_tangent(p);
+  if (p.window.kind == PoolKind::kSum && p.data.dtype == DType::kFloat32 && sum_by_library(context, is_forward, p))
+    return;
   if (has_library_floats(p) && by_library(context, p, is_forward ? onednn_pooling : onednn_pooling_back)) return;
   is_forward ? plain_pooling(p) : plain_pooling_back(p);
 }
