@@ -319,11 +319,11 @@ class Symbol(Arithmetic, WithoutValues):
     def get_backend_symbol(self, backend):
         """The graph as MXNet's partitioning for a backend makes it.
 
-        'MKLDNN' and 'MKLDNN_QUANTIZE' put convolutions, dense layers and interleaved attention together with
-        what follows them, the second only what can be quantized so: nodes such as sg_mkldnn_conv_bn_act_0, for
-        networks that predict. These are no faster than the graph, which is compiled anyway, until
-        quantize_model quantizes them; then 'MKLDNN_QUANTIZE' lets quantized layers take over the ranges of the
-        `requantize` behind them. Other backends give the symbol itself.
+        'MKLDNN' and 'MKLDNN_QUANTIZE' put convolutions, dense layers and interleaved attention together
+        with what follows them, the second only what can be quantized so: nodes such as
+        sg_mkldnn_conv_bn_act_0, for networks that predict. These are no faster than the graph, which is
+        compiled anyway, until quantize_model quantizes them; then 'MKLDNN_QUANTIZE' lets quantized layers
+        take over the ranges of the `requantize` behind them. Other backends give the symbol itself.
 
         Examples
         --------
