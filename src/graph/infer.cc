@@ -116,8 +116,10 @@ class Inference {
     infer_node(node, types);
     if (types.is_known()) settled_.insert(&node);
     if (types == before) return false;
+    // Of an array that is several inputs what one of them has learnt must not give way to what another has not.
     for (size_t i = 0; i < node.inputs.size(); ++i)
-      if (node.inputs[i].node()) types_[node.inputs[i].node().get()][node.inputs[i].output_index()] = types.inputs[i];
+      if (node.inputs[i].node() && types.inputs[i] != before.inputs[i])
+        types_[node.inputs[i].node().get()][node.inputs[i].output_index()] = types.inputs[i];
     types_[&node] = std::move(types.outputs);
     return true;
   }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -66,7 +67,9 @@ class Joining {
   void add(const LayerChain& chain, const JoinedKind& kind, const std::string& prefix) {
     const std::vector<Node*> nodes = chain.nodes();
     parts_.insert(nodes.begin(), nodes.end());
-    joins_.emplace(nodes.back(), Join{chain, kind, fmt::format("{}{}", prefix, counts_[kind.op]++)});
+    const bool is_attention = kind.op == kJoinedScores.op || kind.op == kJoinedValues.op;  // counted together
+    int& count = counts_[is_attention ? kJoinedScores.op : kind.op];
+    joins_.emplace(nodes.back(), Join{chain, kind, fmt::format("{}{}", prefix, count++)});
   }
 
   static bool has_images(const Node& layer) {
@@ -87,7 +90,10 @@ class Joining {
       const AttrValue kind = attr_of(next, "act_type");
       return is_any_of(kind, {"leaky", "gelu"}) || (is_dense && is_any_of(kind, {"elu"}));
     }
-    if (op == "clip") return attr_to_text(attr_of(next, "a_min")) == attr_to_text(AttrValue(0.0));
+    if (op == "clip") {
+      const bool is_behind_sum = next.inputs[0].node()->op == &find_op("elemwise_add");
+      return std::strtod(attr_to_text(attr_of(next, "a_min")).c_str(), nullptr) == 0 && !(for_bytes_ && is_behind_sum);
+    }
     return is_dense && (op == "abs" || (!for_bytes_ && (op == "square" || op == "sqrt" || op == "exp")));
   }
 
@@ -147,7 +153,7 @@ class Joining {
   const Heads heads_;
   const bool for_bytes_;
   const OpDef& convolution_ = find_op("Convolution");
-  std::unordered_map<std::string, int> counts_;                   // of joined layers, by operator
+  std::unordered_map<std::string, int> counts_;                   // of joined layers
   std::unordered_set<const Node*> parts_;                         // nodes of chains
   std::unordered_map<const Node*, Join> joins_;                   // by their last nodes
   std::unordered_map<const Node*, std::vector<NDArray>> inputs_;  // of nodes of chains, in the new graph

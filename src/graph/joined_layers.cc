@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -17,8 +18,8 @@ namespace headrace {
 namespace {
 
 constexpr JoinedKind kKinds[] = {kJoinedConvolution, kJoinedDense, kJoinedScores, kJoinedValues};
-constexpr const char* kInt8Text = "5";             // of __dtype__
-constexpr const char* kByteWeightRange = "127.5";  // which number of an int8 weight the end of its range is
+constexpr const char *kFloat32Text = "0", *kInt8Text = "5";  // of __dtype__
+constexpr const char* kByteWeightRange = "127.5";            // which number of an int8 weight the end of its range is
 
 class JoinedLayer {
  public:
@@ -40,8 +41,12 @@ class JoinedLayer {
     if (!a_.quantized) return;
     for (const NDArray& input : layer_->inputs)
       require(is_variable(*input.node()), "has operators in front of its layer");
+    for (const NDArray& input : byte_inputs()) require(is_variable(*input.node()), "has operators in front of its sum");
     for (const std::optional<double>& end : {a_.min_calib_range, a_.max_calib_range})
-      require(!end || std::isfinite(*end), "has {} as the end of a range, which is no number", end.value_or(0));
+      require(!end || std::abs(*end) <= std::numeric_limits<float>::max(),
+              "has {} as the end of a range, which is no "
+              "float32",
+              end.value_or(0));
   }
 
   OpenedLayer opened() {
@@ -65,10 +70,15 @@ class JoinedLayer {
                 input.output_index(), input.node()->label->name);
       if (is_variable(*part)) {
         places_.emplace(part, places_.size());
-      } else if (part->op == &layer) {
+        continue;
+      }
+      require(part->op->control_flow == ControlFlow::kNone, "has {}, which has a body itself, in its body",
+              part->label->name);
+      if (part->op == &layer) {
         require(layer_ == nullptr, "has two layers in its body");
         layer_ = part;
       } else if (part->op->name == "elemwise_add" && is_convolution_) {
+        require(sum_ == nullptr || !a_.quantized, "has two sums in its body");
         sum_ = part;
       }
     }
@@ -86,17 +96,16 @@ class JoinedLayer {
     return found;
   }
 
-  // Bytes that a variable of the whole graph holds are int8 unless it says otherwise.
+  // Inputs of a quantized layer are floats, or bytes; those that a variable of the whole graph holds are int8 unless it
+  // says otherwise.
   NDArray variable(size_t k) const {
+    Symbol::Texts texts;
+    const auto is_it = [&](const NDArray& bytes) { return places_.at(bytes.node().get()) == k; };
+    const bool is_bytes = std::ranges::any_of(byte_inputs(), is_it);
     const Node* source = node_.inputs[k].node().get();
-    const auto is_it = [&](const NDArray& bytes) {
-      const auto place = places_.find(bytes.node().get());
-      return place != places_.end() && place->second == k;
-    };
-    const bool is_bytes = source && is_variable(*source) && std::ranges::any_of(byte_inputs(), is_it);
-    return Symbol::variable(fmt::format("input{}", k),
-                            is_bytes ? Symbol::Texts{{"__dtype__", kInt8Text}} : Symbol::Texts{})
-        .outputs()[0];
+    if (a_.quantized && !is_bytes) texts.emplace("__dtype__", kFloat32Text);
+    if (is_bytes && source && is_variable(*source)) texts.emplace("__dtype__", kInt8Text);
+    return Symbol::variable(fmt::format("input{}", k), std::move(texts)).outputs()[0];
   }
 
   // --- on floats -----------------------------------------------------------------------------------------------------

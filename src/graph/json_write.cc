@@ -41,7 +41,10 @@ class Writer {
           text += "\\\"";
           break;
         default:
-          text += c;
+          if (static_cast<unsigned char>(c) < 0x20)
+            text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+          else
+            text += c;
       }
     }
     text += '"';

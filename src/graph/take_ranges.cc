@@ -44,10 +44,12 @@ class Readers {
   std::unordered_map<const Node*, std::unordered_set<const Node*>> all_;
 };
 
-// --- what is behind a layer ------------------------------------------------------------------------------------------
+// --- what is behind a layer or a sum ---------------------------------------------------------------------------------
 
 bool gives_range(const Node& node) {
-  return node.op && node.op->control_flow == ControlFlow::kLayer && node.attrs->as<JoinedLayerAttrs>().gives_range();
+  if (!node.op) return false;
+  if (node.op->control_flow == ControlFlow::kLayer) return node.attrs->as<JoinedLayerAttrs>().gives_range();
+  return node.op == &find_op("_contrib_quantized_elemwise_add");
 }
 
 Outputs with_range_of(const Node& requantize, const Node& layer) {
@@ -57,9 +59,10 @@ Outputs with_range_of(const Node& requantize, const Node& layer) {
   return all_outputs(with_texts(layer, ends));
 }
 
-// Convolutions stay as they are, as MXNet's do.
+// Convolutions and sums stay as they are, as MXNet's do.
 Outputs as_floats(const Node& layer) {
-  if (!has_range(layer) || layer.op->name == kJoinedConvolution.op) return {};
+  if (!has_range(layer) || layer.op->control_flow == ControlFlow::kNone || layer.op->name == kJoinedConvolution.op)
+    return {};
   const NodePtr copy = with_inputs(layer, layer.inputs);
   for (const char* key : kEnds) copy->label->attrs.erase(key);
   return all_outputs(with_texts(*copy, {{"enable_float_output", "True"}}));

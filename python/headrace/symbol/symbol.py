@@ -323,7 +323,8 @@ class Symbol(Arithmetic, WithoutValues):
         with what follows them, the second only what can be quantized so: nodes such as
         sg_mkldnn_conv_bn_act_0, for networks that predict. These are no faster than the graph, which is
         compiled anyway, until quantize_model quantizes them; then 'MKLDNN_QUANTIZE' lets quantized layers
-        take over the ranges of the `requantize` behind them. Other backends give the symbol itself.
+        take over the ranges of the `requantize` behind them. 'default' and 'default_v2' give the symbol
+        itself. MXNetError: another backend.
 
         Examples
         --------
@@ -332,8 +333,13 @@ class Symbol(Arithmetic, WithoutValues):
         >>> net.get_backend_symbol("MKLDNN").list_outputs()
         ['sg_mkldnn_fully_connected_eltwise_0_output']
         """
-        if backend not in ("MKLDNN", "MKLDNN_QUANTIZE"):
+        if backend in ("default", "default_v2"):
             return self
+        if backend not in ("MKLDNN", "MKLDNN_QUANTIZE"):
+            raise MXNetError(
+                f"get_backend_symbol: there is no backend {backend!r}; there are default, default_v2, MKLDNN "
+                "and MKLDNN_QUANTIZE"
+            )
         return calls.wrap(self._handle.with_joined_layers(backend == "MKLDNN_QUANTIZE"), self._is_np)
 
     # --- front ends ---

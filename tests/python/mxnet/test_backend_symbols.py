@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 from headrace import cpu, io, nd, sym
+from headrace.base import MXNetError
 from headrace.mxnet.contrib import quantization
 
 RNG = numpy.random.default_rng(5)
@@ -101,8 +102,19 @@ def pooled():
     return sym.Pooling(images, kernel=(3, 3), name="pool") + convolution(images, num_filter=3)
 
 
+def clipped_sum():
+    images = data()
+    return sym.clip(convolution(images, num_filter=3, kernel=(1, 1)) + images, 0, 6, name="clip")
+
+
 def attention():
     return sym.contrib.interleaved_matmul_selfatt_qk(sym.var("data", shape=(6, 2, 24)), heads=2)
+
+
+def attention_of_two_kinds():
+    part = sym.var("data", shape=(6, 2, 24))
+    scores = sym.contrib.interleaved_matmul_selfatt_qk(part, heads=2)
+    return sym.contrib.interleaved_matmul_selfatt_valatt(part, sym.softmax(scores, name="weights"), heads=2)
 
 
 def copies():
@@ -116,6 +128,7 @@ GRAPHS = {
     read_twice: ["sg_mkldnn_conv_bn_0", "sg_mkldnn_conv_bn_add_1"],
     pooled: ["pool", "sg_mkldnn_conv_add_0"],
     attention: ["sg_mkldnn_selfatt_qk_0"],
+    attention_of_two_kinds: ["sg_mkldnn_selfatt_qk_0", "weights", "sg_mkldnn_selfatt_valatt_1"],
     copies: ["sg_mkldnn_fully_connected_eltwise_0", "sg_mkldnn_fully_connected_eltwise_1"],
 }
 
@@ -135,6 +148,11 @@ def test_joined_graphs_have_the_names_of_mxnet_and_the_values_of_what_was_joined
         numpy.testing.assert_allclose(values_of(graph, values)[0], wanted, rtol=1e-4, atol=1e-4)
 
 
+def test_a_clip_behind_a_sum_is_joined_in_floats_alone():
+    assert nodes_of(clipped_sum(), "MKLDNN") == ["sg_mkldnn_conv_add_act_0"]
+    assert nodes_of(clipped_sum(), "MKLDNN_QUANTIZE") == ["sg_mkldnn_conv_add_0", "clip"]
+
+
 def test_attributes_say_what_was_joined():
     attributes = residual().get_backend_symbol("MKLDNN").attr_dict()
     flags = {"with_bn": "true", "with_sum": "true", "with_postsum_act": "true"}
@@ -149,6 +167,8 @@ def test_other_backends_and_layers_stay():
         assert symbol.get_backend_symbol("default") is symbol
     line = sym.Convolution(sym.var("x"), num_filter=2, kernel=(3,), name="line")
     assert nodes_of(line, "MKLDNN") == ["line"]
+    with pytest.raises(MXNetError, match="there is no backend 'MKLDNN_QUANTISE'"):
+        line.get_backend_symbol("MKLDNN_QUANTISE")
     seen = sym.Group([dense(), sym.exp(dense(name="fc2"))])
     assert nodes_of(seen, "MKLDNN") == ["sg_mkldnn_fully_connected_0", "sg_mkldnn_fully_connected_eltwise_1"]
 
@@ -264,6 +284,45 @@ def test_what_is_concatenated_has_one_range():
     assert float(ends[0]["max_calib_range"]) == pytest.approx(wanted.max(), abs=1e-4)
     for graph in (first, second):
         assert error_of(graph, arguments, states, values, wanted) < 0.1
+
+
+def test_sums_of_layers_take_over_ranges_too():
+    symbol = dense(name="fc1") + dense(name="fc2")
+    values = numbers_for(symbol)
+    (wanted,) = values_of(symbol, values)
+    first, arguments, states = quantized(symbol, values)
+    second = first.get_backend_symbol("MKLDNN_QUANTIZE")
+    assert not any(name.startswith("requantize_") for name in second.attr_dict())
+    assert [name for name in second.list_outputs() if name.endswith("_dequantize_output")]
+    for graph in (first, second):
+        assert error_of(graph, arguments, states, values, wanted) < 0.1
+
+
+def test_an_array_may_be_data_and_summand():
+    images = data()
+    symbol = convolution(images, kernel=(1, 1), num_filter=3) + images
+    values = numbers_for(symbol)
+    (wanted,) = values_of(symbol, values)
+    first, arguments, states = quantized(symbol, values)
+    for graph in (first, first.get_backend_symbol("MKLDNN_QUANTIZE")):
+        assert graph.infer_type(data="float32")[1] == [numpy.float32]
+        assert graph.infer_shape_partial(conv_weight=(3, 3, 1, 1))[0][0] == SHAPE
+        assert error_of(graph, arguments, states, values, wanted) < 0.1
+
+
+def test_types_of_quantized_layers_are_known_without_shapes():
+    symbol = sym.BatchNorm(convolution(sym.var("data")), name="bn")
+    values = numbers_for(sym.BatchNorm(convolution(), name="bn"))
+    first, _, _ = quantized(symbol, values)
+    types = first.infer_type(data="float32")
+    assert types == ([numpy.float32] * 5, [numpy.float32], [numpy.float32] * 2)
+
+
+def test_negative_data_are_no_uint8():
+    values = numbers_for(convolution())
+    first, arguments, states = quantized(convolution(), values, dtype="uint8")
+    with pytest.raises(MXNetError, match="uint8, which has no negative numbers, but its range begins at -"):
+        error_of(first, arguments, states, values, 1)
 
 
 def test_without_calibration_each_run_finds_the_ranges():

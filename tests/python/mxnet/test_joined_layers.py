@@ -218,8 +218,8 @@ def test_layers_that_were_not_quantized_use_their_moving_statistics(tmp_path):
         (
             ["x", "w"],
             ["x"],
-            {"quantized": "true", "min_calib_range": "-inf", "max_calib_range": "1"},
-            "no number",
+            {"quantized": "true", "min_calib_range": "-1e300", "max_calib_range": "1"},
+            "no float32",
         ),
     ],
 )
@@ -234,6 +234,22 @@ def test_bodies_need_one_layer():
     two = sym.Convolution(layer_body(), sym.var("u"), kernel=(1, 1), num_filter=1, no_bias=True)
     with pytest.raises(MXNetError, match="has two layers"):
         sym.load_json(file_of(two, ["x", "w", "u"]))
+
+
+def test_quantized_bodies_have_one_sum_of_the_layer_and_an_input():
+    texts = {"quantized": "true", "min_calib_range": "-1", "max_calib_range": "1"}
+    two = layer_body(total=True) + sym.var("t")
+    with pytest.raises(MXNetError, match="has two sums in its body"):
+        sym.load_json(file_of(two, ["x", "w", "s", "t"], ranged=["x", "s"], **texts))
+    behind = sym.elemwise_add(layer_body(), sym.relu(sym.var("s")))
+    with pytest.raises(MXNetError, match="has operators in front of its sum"):
+        sym.load_json(file_of(behind, ["x", "w", "s"], ranged=["x", "s"], **texts))
+
+
+def test_bodies_have_no_bodies():
+    inner = sym.load_json(file_of(layer_body(), ["x", "w"]))
+    with pytest.raises(MXNetError, match="has joined, which has a body itself, in its body"):
+        sym.load_json(file_of(inner, ["x", "w"]))
 
 
 def test_bodies_read_outputs_that_are_there():
