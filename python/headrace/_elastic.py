@@ -91,6 +91,7 @@ class ElasticScheduler(Process):
 
     is_open = False  # it has begun, and workers come and go
     others = 0  # workers that other launchers have started
+    had_others = False
     asking = 0  # workers that would join a synchronous job
     told_at = 0.0  # when it said so; of several schedulers the last one knows
 
@@ -99,6 +100,7 @@ class ElasticScheduler(Process):
             return super().show(line)
         kind, others, asking = line.split()[-3:]
         self.is_open, self.others, self.asking = kind == "asynchronous", int(others), int(asking)
+        self.had_others = self.had_others or self.others > 0
         self.told_at = time.monotonic()
         return None
 
@@ -141,6 +143,7 @@ class Replacements:
         self._begun = time.monotonic()
         self._since = {}  # by number
         self._started = []
+        self._last_failed = None
         self._over_since = None
 
     def review(self, workers):
@@ -173,7 +176,16 @@ class Replacements:
             one.reap()
         return [one for one in workers if one not in late]
 
+    def failure_of_all(self, workers, had_others):
+        """Of a job that is over: the process that has failed, if none of `workers`, who are left of it, runs
+        or has ended well, nor may one of another launcher have; None: there is none.
+        """
+        if had_others or any(one.status() in (None, 0) for one in workers):
+            return None
+        return next((one for one in workers if one.has_failed()), self._last_failed)
+
     def _plan(self, failed):
+        self._last_failed = failed
         replaces = self._left > 0
         how = "another one takes its place" if replaces else "the job goes on without it"
         print(f"headrace.launch: {failed.fate()[1]}; {how}", file=sys.stderr)

@@ -54,6 +54,7 @@ class Job:
         self._beginning = None  # with more workers; None: the job is not elastic
         self.awaited = 0  # workers of other launchers with which it begins anew; 0: it does not
         self.is_interrupted = False
+        self._heard = signal.SIGINT  # by which it was
         self._missed_since = None  # when a worker had ended that others waited for; None: there is none
         self._is_ending = False
         self._hurries = False  # it was interrupted when it was ending: nothing is waited for any more
@@ -77,14 +78,14 @@ class Job:
         except KeyboardInterrupt:
             self.is_interrupted, failed = True, None
         finally:
-            self._end_all(signal.SIGINT if self.is_interrupted else signal.SIGTERM)
+            self._end_all(self._heard if self.is_interrupted else signal.SIGTERM)
             if self._beginning:
                 self._beginning.end()
             for number, handler in previous.items():
                 signal.signal(number, handler)
         if self.is_interrupted:
             print("headrace.launch: interrupted; all processes were ended", file=sys.stderr)
-            return 128 + signal.SIGINT
+            return 128 + self._heard
         if failed is not None:
             status, how = failed.fate()
             print(f"headrace.launch: {how}", file=sys.stderr)
@@ -95,7 +96,7 @@ class Job:
         if self.is_interrupted or self._is_ending:
             self._hurries = True
             return
-        self.is_interrupted = True
+        self.is_interrupted, self._heard = True, number
         raise KeyboardInterrupt
 
     def _pause(self):
@@ -227,7 +228,7 @@ class Job:
         scheduler = self._helpers[0]
         if scheduler.is_open and scheduler.status() == 0:  # nobody was left
             self._workers = self._replacements.without_late(self._workers)
-            return None
+            return self._replacements.failure_of_all(self._workers, scheduler.had_others)
         others = scheduler.others or any(worker.status() is None for worker in self._workers)
         if scheduler.is_open and others:
             self._workers = self._replacements.review(self._workers)

@@ -1,6 +1,7 @@
 """Processes of a job as its launcher sees them: one of this machine, or a command that starts several."""
 
 import contextlib
+import functools
 import os
 import pathlib
 import secrets
@@ -77,9 +78,14 @@ class Process:
         if self._is_silent:
             return
         self.is_told = self.is_told or blames_another(line, self.name)
-        with _one_shows, contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
-            self.show(line)
-            sys.stdout.flush()
+        with _one_shows:
+            try:
+                self.show(line)
+                sys.stdout.flush()
+            except BrokenPipeError:  # nobody reads it; the job goes on
+                pass
+            except OSError as error:
+                _tell_once(f"headrace.launch: what processes say cannot be shown: {error}; the job goes on")
 
     def _lines(self):
         live = (lambda text: show_live(f"[{self.name}] {text}")) if self.name == SHOWN else None
@@ -121,6 +127,12 @@ class Process:
         if code >= 0:
             return self.status(), f"{self.name} ended with status {code}"
         return self.status(), f"{self.name} was ended by {name_of_signal(-code)}"
+
+
+@functools.cache
+def _tell_once(text):
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr)
 
 
 def _why_it_does_not_run(program):

@@ -172,6 +172,10 @@ class Schedulers:
         return self._last.others
 
     @property
+    def had_others(self):
+        return any(one.had_others for one in self._all)
+
+    @property
     def asking(self):
         return self._last.asking
 

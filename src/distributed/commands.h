@@ -5,12 +5,13 @@
 namespace headrace::distributed {
 
 // Of what carries out commands, which runs a server in Python.
-inline constexpr int kSetOptimizer = 0;  // once, from all
+inline constexpr int kSetOptimizer = 0;  // from all; the first counts
 inline constexpr int kSettings = -1;     // of the optimizer
 inline constexpr int kGetStates = -2;    // answered by those of the optimizer
 inline constexpr int kSetStates = -3;
 inline constexpr int kRestoreStates = -15;  // the same, with the settings and other numbers of that optimizer
 inline constexpr int kProfile = -14;        // of this process alone: its backup does not follow
+inline constexpr int kGetScale = -16;       // answered by the number with which the optimizer multiplies gradients
 
 // Of the server itself.
 inline constexpr int kFreeze = -4;        // other workers wait; answered by what they have been served
@@ -29,12 +30,12 @@ struct NamedCommand {
   int head;
 };
 inline constexpr NamedCommand kCommands[] = {
-    {"SET_OPTIMIZER", kSetOptimizer},   {"SETTINGS", kSettings}, {"GET_STATES", kGetStates},
-    {"SET_STATES", kSetStates},         {"FREEZE", kFreeze},     {"THAW", kThaw},
-    {"WORKER_STATES", kWorkerStates},   {"RESTORE", kRestore},   {"RESTORED", kRestored},
-    {"ASK_RESTORED", kAskRestored},     {"JOIN", kJoin},         {"GET_SETTINGS", kGetSettings},
-    {"HAS_RESTORED", kHasRestored},     {"AWAITED", kAwaited},   {"PROFILE", kProfile},
-    {"RESTORE_STATES", kRestoreStates},
+    {"SET_OPTIMIZER", kSetOptimizer},   {"SETTINGS", kSettings},  {"GET_STATES", kGetStates},
+    {"SET_STATES", kSetStates},         {"FREEZE", kFreeze},      {"THAW", kThaw},
+    {"WORKER_STATES", kWorkerStates},   {"RESTORE", kRestore},    {"RESTORED", kRestored},
+    {"ASK_RESTORED", kAskRestored},     {"JOIN", kJoin},          {"GET_SETTINGS", kGetSettings},
+    {"HAS_RESTORED", kHasRestored},     {"AWAITED", kAwaited},    {"PROFILE", kProfile},
+    {"RESTORE_STATES", kRestoreStates}, {"GET_SCALE", kGetScale},
 };
 
 }  // namespace headrace::distributed

@@ -407,7 +407,10 @@ void ServedStore::carry_out(const CommandRequest& request) {
     fail_for_all(fmt::format("{}; the first is that of worker {}, the second that of worker {}", error.what(),
                              *last->second.ranks.begin(), rank));
   }
-  commands_[head] = {request.body(), {rank}};
+  if (head == kSetOptimizer && last != commands_.end())
+    last->second.ranks.insert(rank);
+  else
+    commands_[head] = {request.body(), {rank}};
 }
 
 // Carried out each time.

@@ -289,7 +289,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     const int head = asked.request.command().head();
     return asked.request.command().settings() > 0 ||
            (head != kGetStates && head != kWorkerStates && head != kAskRestored && head != kGetSettings &&
-            head != kHasRestored && head != kAwaited && head != kProfile);
+            head != kHasRestored && head != kAwaited && head != kProfile && head != kGetScale);
   }
 
   void tell_change(const Asked& asked) {

@@ -1,6 +1,7 @@
 """Epochs and batches that a job which is started again goes on with."""
 
 import random
+import warnings
 
 import numpy
 
@@ -12,6 +13,12 @@ __all__ = ["epochs"]
 def epochs(store, batches, count, seed=0):
     """KVStore.epochs."""
     restored = store.restored_states()
+    if restored and _rolls_over(batches):
+        warnings.warn(
+            "epochs: what the last batch of an epoch left for the next one is not known after a checkpoint, "
+            "so that the job goes on with other batches than it would have had",
+            stacklevel=2,
+        )
     if restored is not None:
         for trainer in list(store._trainers):
             trainer._begin()
@@ -22,6 +29,12 @@ def epochs(store, batches, count, seed=0):
         if first is None and epoch == progress.resumed_epoch:
             continue  # it was over
         yield epoch, progress.rest(first)
+
+
+def _rolls_over(batches):
+    sampler = getattr(batches, "_batch_sampler", None)
+    kinds = getattr(batches, "last_batch_handle", None), getattr(sampler, "_last_batch", None)
+    return kinds[0] == "roll_over" or kinds[1] == "rollover"
 
 
 class _Progress:

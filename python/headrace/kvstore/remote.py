@@ -5,7 +5,7 @@ import json
 from .. import _core, profiler
 from .. import optimizer as _optimizer
 from ..base import ArrayTypeError, MXNetError
-from .commands import GET_SETTINGS, PROFILE, SET_OPTIMIZER
+from .commands import GET_SCALE, GET_SETTINGS, PROFILE, SET_OPTIMIZER
 from .kvstore import keyed
 from .profiling import request_for
 from .saving import SavingStore, kind_of
@@ -37,12 +37,13 @@ class RemoteKVStore(SavingStore):
     def __init__(self, store):
         super().__init__(store)
         self._settings = None  # that the servers have
-        self._scale = None  # the rescale_grad with which set_optimizer was called
+        self._scale = None  # the rescale_grad of the servers, of an asynchronous store
         self._is_asynchronous = self.is_capable(self.ASYNCHRONOUS)
         profiler.set_kvstore_handle(self)
 
     def set_optimizer(self, optimizer):
-        """Makes the servers update what is stored by `optimizer`, which every worker gives alike.
+        """Makes the servers update what is stored by `optimizer`, which every worker gives alike but for
+        `rescale_grad`.
 
         What is set in it later, such as its learning rate, `rescale_grad` and the factors of parameters,
         counts from the next push on; in a synchronous store those of rank 0 do, in an asynchronous one the
@@ -57,7 +58,9 @@ class RemoteKVStore(SavingStore):
         if not type(optimizer).is_elementwise:
             self._store.keep_whole()
         self._store.send_command(SET_OPTIMIZER, packed(optimizer))
-        self._optimizer, self._scale = optimizer, optimizer.rescale_grad
+        self._optimizer = optimizer
+        if self._is_asynchronous:
+            self._scale = float(self._store.ask_servers(GET_SCALE, [b""] * self._store.servers)[0])
         if self._store.has_joined:
             self._take_settings()
         self._send_settings()

@@ -77,8 +77,8 @@ class SavingStore(KVStore):
         """
         self._need_optimizer("load")
         states, optimizer = self._read_states(fname)
-        layouts = self._layouts()
-        check_inited(states, layouts, fname)
+        check_inited(states, self._layouts(), fname)
+        self._pulled()  # rounds that are open would write over the states
         self._send_states(states, optimizer)
 
     def _states(self, with_optimizer):
@@ -151,6 +151,7 @@ class SavingStore(KVStore):
             served = [json.loads(answer) for answer in self._store.ask_servers(FREEZE, nothing)]
             arrays, states = self._pulled(), self._states(True)
             workers = self._states_of_workers()
+            arrays.update(self._statistics())
         finally:
             self._store.ask_servers(THAW, nothing)
         self._clock.restart()
@@ -167,6 +168,17 @@ class SavingStore(KVStore):
             "worker_states": {str(rank): state for rank, state in sorted(workers.items())},
         }
         return write_checkpoint(folder, files, about)
+
+    def _statistics(self):
+        """{key: array} of parameters of this worker's trainers that no gradient changes, as the moving
+        statistics of batch normalisations: servers hold what these were at first.
+        """
+        return {
+            key: param._reduce()
+            for trainer in list(self._trainers)
+            for key, param in enumerate(trainer._params)
+            if param.grad_req == "null" and key in self._inited
+        }
 
     def _states_of_workers(self):
         """By rank; those that have kept none are missing. Who has not pushed since is where it was before."""

@@ -9,11 +9,11 @@ import threading
 
 from .. import _core
 from ..base import MXNetError
-from .commands import GET_STATES, PROFILE, RESTORE_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS
+from .commands import GET_SCALE, GET_STATES, PROFILE, RESTORE_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS
 from .kept import keep_for, kept_for, leaves_other_rows
 from .kvstore import KVStore
 from .profiling import carry_out, timeline_is_written
-from .sent_optimizers import unpacked
+from .sent_optimizers import packed, unpacked
 from .settings import settings_of, use_settings
 from .states import restore_states, set_states
 
@@ -57,6 +57,8 @@ class KVStoreServer:
             self._set_settings(number, json.loads(body))
         elif head == GET_STATES:
             return self._stores[number][1].updater.get_states(dump_optimizer=True)
+        elif head == GET_SCALE:
+            return repr(float(self._stores[number][1].updater.optimizer.rescale_grad)).encode()
         elif head == SET_STATES:
             set_states(self._stores[number][1].updater, body)
         elif head == RESTORE_STATES:
@@ -81,9 +83,10 @@ class KVStoreServer:
 
     def _set_optimizer(self, number, set_updater, body):
         if number in self._stores:
-            if self._stores[number][0] == body:
-                return
             first, second = (unpacked(one) for one in (self._stores[number][0], body))
+            second.rescale_grad = first.rescale_grad  # each worker has its own batches
+            if packed(first) == packed(second):
+                return
             raise MXNetError(
                 "kvstore set_optimizer: another optimizer was given before, here or by another worker, and "
                 "its states would be lost; all workers give one optimizer, once; first came "

@@ -10,11 +10,12 @@ import warnings
 import numpy
 import pytest
 
-from headrace import nd
+from headrace import gluon, io, nd
 from headrace._checkpoint_requests import are_requested, request, withdraw
 from headrace.base import MXNetError
 from headrace.kvstore import checkpoints
 from headrace.kvstore.checkpoints import Clock, newest_checkpoint, write_checkpoint
+from headrace.kvstore.progress import _rolls_over
 from headrace.launch import main
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
@@ -221,6 +222,27 @@ def test_workers_go_on_where_they_were(tmp_path, kind, step):
     assert job.stdout.count("[worker 0] in epoch 0") == 1, job.stdout
     for whole, killed in zip(*ends):
         numpy.testing.assert_array_equal(killed, whole)
+
+
+def test_moving_statistics_come_back(tmp_path):
+    options = ["--restart", "1", "--checkpoint", str(tmp_path / "in")]
+    job = launch(tmp_path, options=options, program="statistics")
+    assert job.returncode == 0, job.stdout + job.stderr
+    saved = numpy.load(tmp_path / "saved.npy")
+    assert saved.any()
+    for rank in range(2):
+        numpy.testing.assert_array_equal(numpy.load(tmp_path / f"found-{rank}.npy"), saved)
+
+
+def test_batches_that_roll_over_are_told():
+    data = nd.zeros((5, 2))
+    rolling = [
+        io.NDArrayIter(data, batch_size=2, last_batch_handle="roll_over"),
+        gluon.data.DataLoader(data, batch_size=2, last_batch="rollover"),
+    ]
+    others = [io.NDArrayIter(data, batch_size=2), gluon.data.DataLoader(data, batch_size=2), [data]]
+    assert list(map(_rolls_over, rolling)) == [True, True]
+    assert list(map(_rolls_over, others)) == [False] * 3
 
 
 @pytest.mark.parametrize("rule", ["adam", "nadam", "lars"])

@@ -100,6 +100,16 @@ def test_a_worker_that_is_killed_is_replaced_and_others_join(tmp_path):
     assert replacement[1] > 0 and before <= replacement[2] <= before + 1
 
 
+def test_a_job_whose_workers_all_fail_has_failed(tmp_path):
+    program = tmp_path / "fails.py"
+    program.write_text(
+        "from headrace import kv, nd\nstore = kv.create('dist_async')\nstore.init(0, nd.zeros((2,)))\n"
+        "store.barrier()\nraise SystemExit(3)\n"
+    )
+    status, _, err = outcome(start(tmp_path, "-n", "2", "--elastic", "1", program=program))
+    assert status == 3 and "ended with status 3" in err.splitlines()[-1], err
+
+
 def test_the_others_go_on_without_one_that_is_not_replaced(tmp_path):
     job = start(tmp_path, "-n", "2", "--elastic", "--restart", "0")
     line_of(job)

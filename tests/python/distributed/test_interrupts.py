@@ -82,8 +82,27 @@ def test_a_job_ends_with_its_terminal(tmp_path, monkeypatch):
         err = ends_of(job, workers)
     finally:
         job.kill()
-    assert job.returncode == 128 + signal.SIGINT and "interrupted" in err, err
+    assert job.returncode == 128 + signal.SIGHUP and "interrupted" in err, err
     assert not list(tmp_path.iterdir())
+
+
+def test_workers_hear_the_signal_that_the_launcher_hears():
+    code = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("saved"))
+print("ready", flush=True)
+time.sleep(600)
+"""
+    command = [sys.executable, "-m", "headrace.launch", "-n", "1", sys.executable, "-c", code]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert "ready" in job.stdout.readline()
+        job.send_signal(signal.SIGTERM)
+        out, err = job.communicate(timeout=SECONDS)
+    finally:
+        job.kill()
+    assert job.returncode == 128 + signal.SIGTERM and "interrupted" in err, err
+    assert "saved" in out
 
 
 def test_an_interrupt_counts_that_other_code_has_swallowed():
@@ -105,7 +124,7 @@ _processes.Process.status = swallowing
 sys.exit(launch.main(["-n", "1", sys.executable, "-c", "import time; time.sleep(600)"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS)
-    assert done.returncode == 128 + signal.SIGINT and "interrupted" in done.stderr, done.stderr
+    assert done.returncode == 128 + signal.SIGTERM and "interrupted" in done.stderr, done.stderr
 
 
 # Worker 0 makes a call for which it waits for worker 1, which makes none until worker 0 was interrupted.

@@ -182,6 +182,22 @@ def test_workers_of_an_asynchronous_store_have_batches_of_their_own_size(tmp_pat
     assert "[worker 1] 1:-2.0 3:-3.25 5:-4.5" in job.stdout, job.stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--replicas", "2")], ids=["alone", "replicas"])
+def test_the_first_batches_of_an_asynchronous_store_may_differ(options):
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "-s", "1", *options]
+    program = [sys.executable, str(PROGRAMS / "first_batches.py")]
+    job = subprocess.run([*command, *program], capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, job.stdout + job.stderr
+    told = sorted(line.partition("] ")[2] for line in job.stdout.splitlines() if ":-" in line)
+    assert told == ["0:-1.0", "1:-1.5", "2:-2.5", "3:-3.0"], job.stdout
+
+
+def test_states_are_loaded_behind_what_has_been_pushed(tmp_path):
+    job = launch(str(tmp_path / "states"), program="late_push", workers=2, servers=1)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "[worker 0] -7.0" in job.stdout, job.stdout
+
+
 def test_an_asynchronous_store_updates(tmp_path):
     job = launch(str(tmp_path), "dist_async", "sgd", program="train")
     assert job.returncode == 0, job.stdout + job.stderr
@@ -329,7 +345,7 @@ def test_a_job_ends_as_a_whole(ends):
     finally:
         job.kill()
     if ends == "interrupt":
-        assert job.returncode == 128 + signal.SIGINT and "interrupted" in err
+        assert job.returncode == 128 + signal.SIGTERM and "interrupted" in err
     elif ends != "launcher":
         assert job.returncode == 128 + signal.SIGKILL
         assert f"{ends} was lost" in out.replace("server 0", "server") or "cannot be reached" in out

@@ -105,6 +105,13 @@ def test_long_lines_of_several_are_whole(how):
     assert job.returncode == 0 and job.stderr == ""
 
 
+def test_a_job_goes_on_where_nothing_can_be_written():
+    with open("/dev/full", "w") as full:
+        command = command_of([], LONG)
+        job = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=SECONDS)
+    assert job.stderr.count("cannot be shown: [Errno 28] No space left on device; the job goes on") == 1
+
+
 @pytest.mark.parametrize("how", ways())
 def test_a_terminal_shows_how_far_worker_0_is(how, tmp_path):
     ours, theirs = pty.openpty()

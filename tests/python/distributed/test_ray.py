@@ -106,7 +106,7 @@ def test_an_interrupt_ends_all_processes(cluster, tmp_path):
         job.send_signal(signal.SIGTERM)  # some start tests so that interrupts are ignored
     finally:
         status, _, err = outcome(job)
-    assert status == 128 + signal.SIGINT and "interrupted" in err
+    assert status == 128 + signal.SIGTERM and "interrupted" in err
     wait_for_ends(lines)
 
 

@@ -130,7 +130,7 @@ def test_an_interrupt_ends_all_processes(allocation):
         _, err = job.communicate(timeout=SECONDS)
     finally:
         job.kill()
-    assert job.returncode == 128 + signal.SIGINT and "interrupted" in err
+    assert job.returncode == 128 + signal.SIGTERM and "interrupted" in err
     for line in lines:
         assert not is_running(re.search(r"is (\d+)", line)[1]), lines
 
