@@ -43,9 +43,7 @@ class JoinedLayer {
       require(is_variable(*input.node()), "has operators in front of its layer");
     for (const NDArray& input : byte_inputs()) require(is_variable(*input.node()), "has operators in front of its sum");
     for (const std::optional<double>& end : {a_.min_calib_range, a_.max_calib_range})
-      require(!end || std::abs(*end) <= std::numeric_limits<float>::max(),
-              "has {} as the end of a range, which is no "
-              "float32",
+      require(!end || std::abs(*end) <= std::numeric_limits<float>::max(), "has a range to {}, which is no float32",
               end.value_or(0));
   }
 
