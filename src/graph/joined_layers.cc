@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <unordered_map>
 
 #include "base/check.h"
 #include "graph/labels.h"
+#include "graph/layer_chains.h"
 #include "graph/nodes.h"
 #include "graph/quantize.h"
 #include "graph/rewire.h"
@@ -137,10 +139,18 @@ class JoinedLayer {
     return gives_bytes ? all_outputs(bytes_of(result)) : sums_of(result);
   }
 
+  // The body, with relu in the place of a clip at 0 and at what the bytes cannot pass anyway.
+  std::vector<NDArray> with_relu() const {
+    if (last_->op != &find_op("clip") || number_of("a_min") != 0 || number_of("a_max") < calibrated_range())
+      return heads_;
+    return {output_of(named_node("relu", last_->label->name, {last_->inputs[0]}).get(), 0)};
+  }
+  double number_of(const char* name) const { return std::strtod(attr_to_text(attr_of(*last_, name)).c_str(), nullptr); }
+
   // The layer as one operator that gives bytes or floats; null where there is none.
   NodePtr on_bytes(bool gives_bytes) const {
     QuantizeOptions options;
-    const Symbol fused = with_fused_layers(Symbol(heads_), options);
+    const Symbol fused = with_fused_layers(Symbol(gives_bytes ? with_relu() : heads_), options);
     const Node* const head = fused.outputs()[0].node().get();
     const Quantization* const q = head->op->quantization.get();
     const OpDef* const affine = &find_op("_batch_norm_affine");
@@ -214,8 +224,10 @@ class JoinedLayer {
     return op == "clip" || (is_dense_ && (op == "square" || op == "sqrt" || op == "exp" || op == "abs"));
   }
 
+  double calibrated_range() const { return std::max(std::abs(*a_.min_calib_range), std::abs(*a_.max_calib_range)); }
+
   Symbol::Texts range_texts(bool is_unsigned) const {
-    const double range = std::max(std::abs(*a_.min_calib_range), std::abs(*a_.max_calib_range));
+    const double range = calibrated_range();
     return {{"min_calib_range", fmt::format("{}", is_unsigned ? 0.0 : -range)},
             {"max_calib_range", fmt::format("{}", range)}};
   }

@@ -73,6 +73,16 @@ TEST(JoinedLayers, OpenIntoOneOperatorOnBytes) {
   EXPECT_EQ(opened.results.size(), 3u);
 }
 
+TEST(JoinedLayers, AClipThatBytesCannotPassIsRelu) {
+  const auto opened = [](const char* most) {
+    const Symbol layer = Symbol::apply("Convolution", "conv", {images()}, {{"kernel", "(1, 1)"}, {"num_filter", "3"}});
+    const Symbol net = Symbol::apply("clip", "clip", {layer}, {{"a_min", "0"}, {"a_max", most}});
+    return operators_of(opened_layer(layer_of(on_bytes(net))).results);
+  };
+  EXPECT_EQ(opened("2.0"), (Names{"_byte_convolution"}));
+  EXPECT_THAT(opened("1.5"), ::testing::Contains("clip"));
+}
+
 TEST(JoinedLayers, WithoutRangesGiveSums) {
   const Symbol net = quantize(with_joined_layers(block(images()), true), {}).symbol;
   EXPECT_EQ(operators_of(opened_layer(layer_of(net)).results),
