@@ -6,6 +6,7 @@ They are in the process of the test, so that what happens to a process does not 
 import asyncio
 import dataclasses
 import threading
+import weakref
 
 from .processes import ports_of
 
@@ -17,6 +18,7 @@ class Network:
 
     def __enter__(self):
         self._listening = []
+        self.connections = weakref.WeakSet()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -52,6 +54,8 @@ class Network:
             for one in others:
                 one.cancel()
             await asyncio.gather(*others, return_exceptions=True)
+        for one in list(self.connections):
+            one.abort()  # one that is closed waits for who reads no more
         await asyncio.sleep(0)  # what was closed is gone
 
 
@@ -101,6 +105,7 @@ class Gate:
             one: cut for one, cut in self._cuts.items() if one is None or connection.port in ports_of(one)
         }
         self._connections.add(connection)
+        self._network.connections.add(connection)
         try:
             if any(cut.loses for cut in connection.cuts.values()):
                 return
