@@ -31,7 +31,7 @@ Symbol on_bytes(const Symbol& net) {
   return with_joined_layers(with_ranges(made.symbol, ranges), true);
 }
 
-Names operators_of(std::span<const NDArray> heads) {
+Names kinds_of_nodes(std::span<const NDArray> heads) {
   Names names;
   for (const Node* node : topological_order(heads))
     if (node->op) names.push_back(node->op->name);
@@ -60,16 +60,16 @@ TEST(JoinedLayers, FunctionsThatCannotBeQuantizedStayOutsideForBytes) {
 
 TEST(JoinedLayers, OpenIntoTheirBodiesOnFloats) {
   const OpenedLayer opened = opened_layer(layer_of(with_joined_layers(block(images()), false)));
-  EXPECT_EQ(operators_of(opened.results), (Names{"Convolution", "BatchNorm", "Activation"}));
+  EXPECT_EQ(kinds_of_nodes(opened.results), (Names{"Convolution", "BatchNorm", "Activation"}));
   EXPECT_EQ(opened.variables.size(), 7u);
 }
 
 TEST(JoinedLayers, OpenIntoOneOperatorOnBytes) {
   const Symbol net = on_bytes(block(images()));
   EXPECT_EQ(net.list_outputs(), (Names{"sg_mkldnn_conv_bn_act_0_dequantize_output"}));
-  EXPECT_EQ(operators_of(net.outputs()), (Names{"_contrib_quantize_v2", "_sg_mkldnn_conv", "_contrib_dequantize"}));
+  EXPECT_EQ(kinds_of_nodes(net.outputs()), (Names{"_contrib_quantize_v2", "_sg_mkldnn_conv", "_contrib_dequantize"}));
   const OpenedLayer opened = opened_layer(layer_of(net));
-  EXPECT_EQ(operators_of(opened.results), (Names{"_batch_norm_affine", "_byte_convolution"}));
+  EXPECT_EQ(kinds_of_nodes(opened.results), (Names{"_batch_norm_affine", "_byte_convolution"}));
   EXPECT_EQ(opened.results.size(), 3u);
 }
 
@@ -77,7 +77,7 @@ TEST(JoinedLayers, AClipThatBytesCannotPassIsRelu) {
   const auto opened = [](const char* most) {
     const Symbol layer = Symbol::apply("Convolution", "conv", {images()}, {{"kernel", "(1, 1)"}, {"num_filter", "3"}});
     const Symbol net = Symbol::apply("clip", "clip", {layer}, {{"a_min", "0"}, {"a_max", most}});
-    return operators_of(opened_layer(layer_of(on_bytes(net))).results);
+    return kinds_of_nodes(opened_layer(layer_of(on_bytes(net))).results);
   };
   EXPECT_EQ(opened("2.0"), (Names{"_byte_convolution"}));
   EXPECT_THAT(opened("1.5"), ::testing::Contains("clip"));
@@ -85,7 +85,7 @@ TEST(JoinedLayers, AClipThatBytesCannotPassIsRelu) {
 
 TEST(JoinedLayers, WithoutRangesGiveSums) {
   const Symbol net = quantize(with_joined_layers(block(images()), true), {}).symbol;
-  EXPECT_EQ(operators_of(opened_layer(layer_of(net)).results),
+  EXPECT_EQ(kinds_of_nodes(opened_layer(layer_of(net)).results),
             (Names{"_batch_norm_affine", "_byte_convolution", "_quantize_sums"}));
 }
 
