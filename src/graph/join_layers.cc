@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -94,7 +93,7 @@ class Joining {
     }
     if (op == "clip") {
       const bool is_behind_sum = next.inputs[0].node()->op == &find_op("elemwise_add");
-      return std::strtod(attr_to_text(attr_of(next, "a_min")).c_str(), nullptr) == 0 && !(for_bytes_ && is_behind_sum);
+      return std::get<double>(attr_of(next, "a_min")) == 0 && !(for_bytes_ && is_behind_sum);
     }
     return is_dense && (op == "abs" || (!for_bytes_ && (op == "square" || op == "sqrt" || op == "exp")));
   }

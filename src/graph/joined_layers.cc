@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <unordered_map>
 
@@ -85,12 +84,12 @@ class JoinedLayer {
   }
 
   // Weights, and the bias, come as floats; otherwise those of a dense layer are bytes with a range each.
-  bool has_float_weights() const { return is_convolution_ || a_.channel_wise_quantize; }
+  bool has_float_weights() const { return is_convolution_ || (is_dense_ && a_.channel_wise_quantize); }
 
   // What the body reads as floats and the layer gets as bytes, in the order of the ends of their ranges.
   std::vector<NDArray> byte_inputs() const {
     if (!a_.quantized) return {};
-    if (!is_convolution_) return is_dense_ && has_float_weights() ? std::vector{layer_->inputs[0]} : layer_->inputs;
+    if (!has_float_weights()) return layer_->inputs;
     std::vector<NDArray> found = {layer_->inputs[0]};
     if (sum_) found.push_back(sum_->inputs[is_variable(*sum_->inputs[1].node()) ? 1 : 0]);
     return found;
@@ -141,11 +140,11 @@ class JoinedLayer {
 
   // The body, with relu in the place of a clip at 0 and at what the bytes cannot pass anyway.
   std::vector<NDArray> with_relu() const {
-    if (last_->op != &find_op("clip") || number_of("a_min") != 0 || number_of("a_max") < calibrated_range())
-      return heads_;
+    if (last_->op != &find_op("clip")) return heads_;
+    const auto end = [this](const char* name) { return std::get<double>(attr_of(*last_, name)); };
+    if (end("a_min") != 0 || end("a_max") < calibrated_range()) return heads_;
     return {output_of(named_node("relu", last_->label->name, {last_->inputs[0]}).get(), 0)};
   }
-  double number_of(const char* name) const { return std::strtod(attr_to_text(attr_of(*last_, name)).c_str(), nullptr); }
 
   // The layer as one operator that gives bytes or floats; null where there is none.
   NodePtr on_bytes(bool gives_bytes) const {
@@ -202,7 +201,7 @@ class JoinedLayer {
   }
 
   void take_floats() {
-    if (has_float_weights() && layer_->inputs.size() > 1) {
+    if (has_float_weights()) {
       NDArray& weight = values_.at(layer_->inputs[1].node().get());
       weight = output_of(named_node("_rounded_rows", node_.label->name + "_rounded", {weight}).get(), 0);
     }

@@ -252,12 +252,6 @@ class Quantizer {
   std::unordered_map<const Node*, std::string> calibrated_;  // what the ranges of new nodes are called
 };
 
-// With six digits behind the point, as MXNet writes them, unless too little is left of the number so.
-std::string range_text(float end) {
-  const std::string text = fmt::format("{:f}", end);
-  return std::abs(std::stof(text) - end) <= 1e-3f * std::abs(end) ? text : fmt::format("{}", end);
-}
-
 // What the array whose range a node may be told was called before the graph was quantized.
 std::string name_before(const Node& node) {
   const bool is_input = quantization_of(node).calibrated == Quantization::Calibrated::kInput;
@@ -268,6 +262,11 @@ std::string name_before(const Node& node) {
 }
 
 }  // namespace
+
+std::string range_text(float end) {
+  const std::string text = fmt::format("{:f}", end);
+  return std::abs(std::stof(text) - end) <= 1e-3f * std::abs(end) ? text : fmt::format("{}", end);
+}
 
 QuantizedSymbol quantize(const Symbol& symbol, const QuantizeOptions& options) {
   check(options.dtype == "int8" || options.dtype == "uint8" || options.dtype == "auto", ErrorKind::kValue,

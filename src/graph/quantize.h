@@ -40,6 +40,8 @@ Symbol with_fused_layers(const Symbol& symbol, QuantizeOptions& options);
 using Ranges = std::map<std::string, std::pair<float, float>>;
 // The same graph with these ranges written down, which it need not find when it runs.
 Symbol with_ranges(const Symbol& quantized, const Ranges& ranges);
+// An end of a range with six digits behind the point, as MXNet writes it, unless too little is left of the number so.
+std::string range_text(float end);
 
 // The text of a variable NAME_quantize whose rows have ranges of their own; its value is "rows".
 inline constexpr char kRangesKey[] = "__ranges__";

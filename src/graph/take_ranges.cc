@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
@@ -9,6 +7,7 @@
 #include "graph/joined_layers.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/quantize.h"
 #include "graph/rewire.h"
 #include "op/op_def.h"
 #include "ops/control/control_flow.h"
@@ -91,12 +90,12 @@ class Concatenated {
   const std::vector<const Node*>& nodes() const { return found_; }
   // The least and the largest end of their ranges, and 0.
   Symbol::Texts common_range() const {
-    double low = 0, high = 0;
+    float low = 0, high = 0;
     for (const Node* node : found_) {
-      low = std::min(low, std::stod(node->label->attrs.at(kEnds[0])));
-      high = std::max(high, std::stod(node->label->attrs.at(kEnds[1])));
+      low = std::min(low, static_cast<float>(std::stod(node->label->attrs.at(kEnds[0]))));
+      high = std::max(high, static_cast<float>(std::stod(node->label->attrs.at(kEnds[1]))));
     }
-    return {{kEnds[0], fmt::format("{:f}", low)}, {kEnds[1], fmt::format("{:f}", high)}};
+    return {{kEnds[0], range_text(low)}, {kEnds[1], range_text(high)}};
   }
 
  private:

@@ -18,12 +18,15 @@ Image blank(KernelContext& c, const Image& like, DType dtype) {
 
 Image floats_for(KernelContext& c, const Image& bytes) { return blank(c, bytes, DType::kFloat32); }
 
+Image row_major(KernelContext& c, const Image& image) {
+  if (image.strides == contiguous_strides(image.shape)) return image;
+  Image packed = blank(c, image, image.dtype);
+  strided_copy(packed.data, packed.strides, image.data, image.strides, image.shape, image.dtype);
+  return packed;
+}
+
 Image as_floats(KernelContext& c, const Image& bytes) {
-  Image packed = bytes;
-  if (bytes.strides != contiguous_strides(bytes.shape)) {
-    packed = blank(c, bytes, bytes.dtype);
-    strided_copy(packed.data, packed.strides, bytes.data, bytes.strides, bytes.shape, bytes.dtype);
-  }
+  const Image packed = row_major(c, bytes);
   const Image floats = floats_for(c, bytes);
   rescale(tensor_of(packed), 1, 0, tensor_of(floats));
   return floats;

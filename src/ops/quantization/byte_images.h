@@ -5,6 +5,8 @@
 
 namespace headrace {
 
+// The same elements row-major: the image itself, or packed in the task's workspace.
+Image row_major(KernelContext& context, const Image& image);
 // The elements as float32, row-major, in the task's workspace; for a result unwritten memory of that kind.
 Image as_floats(KernelContext& context, const Image& bytes);
 Image floats_for(KernelContext& context, const Image& bytes);

@@ -69,8 +69,7 @@ DType result_dtype_of(const A& a) {
 float unit_of(const KernelContext& c, size_t k, size_t ends) {
   check(c.input(k).dtype != DType::kUint8 || number_of(c.input(ends)) >= 0, ErrorKind::kValue,
         "{}: input {} is quantized as uint8, which has no negative numbers, but its range begins at {}; quantize with "
-        "int8 or "
-        "auto",
+        "int8 or auto",
         c.name(), k, number_of(c.input(ends)));
   return largest(number_of(c.input(ends)), number_of(c.input(ends + 1))) / quantized_range(c.input(k).dtype);
 }

@@ -2,8 +2,8 @@
 
 #include "backend/cpu/parallel.h"
 #include "ndarray/layout_copies.h"
-#include "ndarray/strided_copy.h"
 #include "op/expect.h"
+#include "ops/quantization/byte_images.h"
 #include "ops/quantization/layers.h"
 #include "ops/quantization/ranges.h"
 
@@ -54,12 +54,7 @@ void fill(const Image& floats, void* memory) {
 
 ByteRows byte_rows(KernelContext& c, const Image& floats) {
   static const std::string kLayout = "int8 rows";
-  Image given = floats;
-  if (floats.strides != contiguous_strides(floats.shape)) {
-    given = {c.workspace(static_cast<size_t>(floats.size()) * sizeof(float)), DType::kFloat32, floats.shape,
-             contiguous_strides(floats.shape)};
-    strided_copy(given.data, given.strides, floats.data, floats.strides, floats.shape, DType::kFloat32);
-  }
+  const Image given = row_major(c, floats);
   const size_t rows = static_cast<size_t>(floats.shape[0]);
   const size_t bytes = rows * sizeof(float) + static_cast<size_t>(floats.size());
   LayoutCopies* const copies = given.storage ? given.storage->copies() : nullptr;
