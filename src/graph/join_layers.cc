@@ -46,7 +46,7 @@ class Joining {
     }
     for (Node* node : topological_order(heads_))
       for (const JoinedKind& kind : {kJoinedScores, kJoinedValues})
-        if (node->op == &find_op(kind.layer)) add({.layer = node}, kind, std::string(kind.op + 1) + "_");
+        if (node->op == &find_op(kind.layer)) add({.layer = node}, kind, fmt::format("{}_", kind.op.substr(1)));
   }
 
   Heads run() {
@@ -69,7 +69,7 @@ class Joining {
     const std::vector<Node*> nodes = chain.nodes();
     parts_.insert(nodes.begin(), nodes.end());
     const bool is_attention = kind.op == kJoinedScores.op || kind.op == kJoinedValues.op;  // counted together
-    int& count = counts_[is_attention ? kJoinedScores.op : kind.op];
+    int& count = counts_[std::string(is_attention ? kJoinedScores.op : kind.op)];
     joins_.emplace(nodes.back(), Join{chain, kind, fmt::format("{}{}", prefix, count++)});
   }
 

@@ -183,7 +183,7 @@ class JoinedLayer {
       texts.merge(range_texts(false));
     else
       texts.emplace(q.float_attribute, "True");
-    return named_node(q.becomes.c_str(), node_.label->name, std::move(arrays), std::move(texts));
+    return named_node(q.becomes, node_.label->name, std::move(arrays), std::move(texts));
   }
 
   // The ends of the range of number `pair` among those of byte_inputs().

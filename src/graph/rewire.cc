@@ -20,7 +20,7 @@ NodePtr with_inputs(const Node& node, std::vector<NDArray> inputs) {
   return copy;
 }
 
-NodePtr named_node(const char* op, std::string name, std::vector<NDArray> inputs, Symbol::Texts texts) {
+NodePtr named_node(std::string_view op, std::string name, std::vector<NDArray> inputs, Symbol::Texts texts) {
   NodePtr node(new Node);
   node->op = &find_op(op);
   node->inputs = std::move(inputs);

@@ -14,7 +14,7 @@ namespace headrace {
 // The same operation on other inputs, with its name and texts.
 NodePtr with_inputs(const Node& node, std::vector<NDArray> inputs);
 // A node of the catalogue's operator `op`.
-NodePtr named_node(const char* op, std::string name, std::vector<NDArray> inputs, Symbol::Texts texts = {});
+NodePtr named_node(std::string_view op, std::string name, std::vector<NDArray> inputs, Symbol::Texts texts = {});
 // The graph of `heads` with nodes replaced. `replacement(node, inputs)` gives what stands for the outputs of a node
 // with these inputs, and nothing to keep it; nodes that depend on a replaced one are copied. `renamed` is copied and
 // called `name`; it may be null.

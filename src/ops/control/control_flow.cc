@@ -30,7 +30,7 @@ OpDef body_operator(const char* name, ControlFlow control_flow, const char* doc)
 OpDef joined_layer(const JoinedKind& kind, const char* doc) {
   const bool is_convolution = kind.op == kJoinedConvolution.op;
   using A = JoinedLayerAttrs;
-  Quantization q{.becomes = kind.op,
+  Quantization q{.becomes = std::string(kind.op),
                  .attributes = {{"quantized", is_convolution ? "true" : "True"}},
                  .where = [](const A& a) { return !a.quantized; },
                  .is_worthwhile = true,
@@ -40,7 +40,7 @@ OpDef joined_layer(const JoinedKind& kind, const char* doc) {
   if (kind.op == kJoinedDense.op) q.own_rows_attribute = "channel_wise_quantize";
   std::vector<std::string> names = {"output", "min_output", "max_output"};
   if (is_convolution) names = {"output", "output_min", "output_max"};
-  return general<A>({.name = kind.op,
+  return general<A>({.name = std::string(kind.op),
                      .doc = doc,
                      .variadic = true,
                      .output_count = [](const A& a) -> size_t { return a.gives_range() ? 3 : 1; },

@@ -1,6 +1,8 @@
 // Attributes of the operators whose bodies are graphs. Locations say which input of the body an input of the node is.
 #pragma once
 
+#include <string_view>
+
 #include "op/attrs.h"
 
 namespace headrace {
@@ -74,7 +76,7 @@ struct JoinedLayerAttrs {
 
 // The operators that have them, and the operator that is the layer in their bodies.
 struct JoinedKind {
-  const char *op, *layer;
+  std::string_view op, layer;
 };
 inline constexpr JoinedKind kJoinedConvolution{"_sg_mkldnn_conv", "Convolution"},
     kJoinedDense{"_sg_mkldnn_fully_connected", "FullyConnected"},
