@@ -1,10 +1,10 @@
 #include "graph/layer_chains.h"
 
-#include <unordered_map>
 #include <unordered_set>
 
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/readers.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -19,12 +19,7 @@ bool has_channels_last(const Node& layer) {
 class Finder {
  public:
   Finder(std::span<const NDArray> heads, FunctionRef<bool(const Node&, const Node&)> is_activation)
-      : order_(topological_order(heads)), is_activation_(is_activation) {
-    for (Node* node : order_)
-      for (const NDArray& input : node->inputs)
-        if (input.node()) readers_[input.node().get()].push_back({node, input.output_index()});
-    for (const NDArray& head : heads) readers_[head.node().get()].push_back({nullptr, head.output_index()});
-  }
+      : order_(topological_order(heads)), readers_(heads), is_activation_(is_activation) {}
 
   std::vector<LayerChain> run() {
     std::vector<LayerChain> chains;
@@ -37,16 +32,11 @@ class Finder {
   }
 
  private:
-  struct Reader {
-    Node* node;  // null: the result of the graph
-    uint32_t output;
-  };
-
   // Null unless one node alone reads the first output, once, and nothing else is read.
   Node* only_reader(const Node* node) const {
-    const auto found = readers_.find(node);
-    if (found == readers_.end() || found->second.size() != 1 || found->second[0].output != 0) return nullptr;
-    Node* reader = found->second[0].node;
+    const std::span<const Reader> readers = readers_.of(node);
+    if (readers.size() != 1 || readers[0].output != 0) return nullptr;
+    Node* reader = readers[0].node;
     return reader && reader->op && !taken_.contains(reader) ? reader : nullptr;
   }
 
@@ -78,8 +68,8 @@ class Finder {
   const OpDef &convolution_ = find_op("Convolution"), &dense_ = find_op("FullyConnected"),
               &norm_ = find_op("BatchNorm"), &sum_ = find_op("elemwise_add");
   const std::vector<Node*> order_;
+  const Readers readers_;
   const FunctionRef<bool(const Node&, const Node&)> is_activation_;
-  std::unordered_map<const Node*, std::vector<Reader>> readers_;
   std::unordered_set<const Node*> taken_;
 };
 

@@ -25,10 +25,9 @@ GraphInputs inputs_of(std::span<const NDArray> heads);
 // An output of a node in a graph without types.
 NDArray output_of(Node* node, uint32_t index);
 std::vector<NDArray> all_outputs(const NodePtr& node);
-// How many results a node has, and how many of them users see.
 // Whether it changes input i in place, or a layer that was put together would: an auxiliary state.
 bool mutates_input(const Node& node, size_t i);
-
+// How many results a node has, and how many of them users see.
 size_t output_count(const Node& node);
 size_t visible_output_count(const Node& node);
 

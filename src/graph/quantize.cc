@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/readers.h"
 #include "graph/rewire.h"
 #include "graph/signature.h"
 #include "op/quantization.h"
@@ -41,12 +42,9 @@ NodePtr apply(const std::string& op, const std::string& name, std::span<const ND
 // Which nodes are quantized.
 class Choice {
  public:
-  Choice(std::span<Node* const> order, const QuantizeOptions& options) : options_(options) {
-    for (Node* node : order) {
+  Choice(std::span<Node* const> order, const Readers& readers, const QuantizeOptions& options) : options_(options) {
+    for (Node* node : order)
       if (can(*node)) chosen_.insert(node);
-      for (const NDArray& input : node->inputs)
-        if (input.node()) readers_[input.node().get()].push_back(node);
-    }
     if (!options.smart) return;
     const auto inputs = [](const Node* node) {
       std::vector<const Node*> nodes;
@@ -54,14 +52,17 @@ class Choice {
       return nodes;
     };
     const auto before = reached(inputs);
-    const auto behind = reached([this](const Node* node) { return readers_[node]; });
+    const auto behind = reached([&](const Node* node) {
+      std::vector<const Node*> nodes;
+      for (const Reader& reader : readers.of(node)) nodes.push_back(reader.node);
+      return nodes;
+    });
     std::erase_if(chosen_, [&](const Node* node) {
       return !quantization_of(*node).is_worthwhile && !(before.contains(node) && behind.contains(node));
     });
   }
 
   bool contains(const Node* node) const { return chosen_.contains(node); }
-  const std::vector<const Node*>& readers(const Node* node) { return readers_[node]; }
 
  private:
   bool can(const Node& node) const {
@@ -93,13 +94,16 @@ class Choice {
 
   const QuantizeOptions& options_;
   std::unordered_set<const Node*> chosen_;
-  std::unordered_map<const Node*, std::vector<const Node*>> readers_;
 };
 
 class Quantizer {
  public:
   Quantizer(const Symbol& symbol, const QuantizeOptions& options)
-      : heads_(symbol.outputs()), order_(topological_order(heads_)), options_(options), choice_(order_, options) {}
+      : heads_(symbol.outputs()),
+        order_(topological_order(heads_)),
+        readers_(heads_),
+        options_(options),
+        choice_(order_, readers_, options) {}
 
   QuantizedSymbol run() {
     for (Node* node : order_) {
@@ -233,19 +237,21 @@ class Quantizer {
     return made;
   }
 
-  bool wants_floats(const Node& node) {
-    return std::ranges::none_of(choice_.readers(&node), [&](const Node* reader) {
-      if (!choice_.contains(reader)) return false;
-      for (size_t i = 0; i < reader->inputs.size(); ++i)
-        if (reader->inputs[i].node().get() == &node && !keeps_floats(*reader, i)) return true;
+  bool wants_floats(const Node& node) const {
+    return std::ranges::none_of(readers_.of(&node), [&](const Reader& reader) {
+      if (!choice_.contains(reader.node)) return false;
+      const std::vector<NDArray>& inputs = reader.node->inputs;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (inputs[i].node().get() == &node && !keeps_floats(*reader.node, i)) return true;
       return false;
     });
   }
 
   const std::vector<NDArray> heads_;
   const std::vector<Node*> order_;
+  const Readers readers_;
   const QuantizeOptions& options_;
-  Choice choice_;
+  const Choice choice_;
   // What stands for the nodes of the given graph: on bytes; on floats, for those on bytes behind a dequantize.
   std::unordered_map<const Node*, NodePtr> quantized_, floats_;
   std::map<Entry, Ranged> bytes_;                            // outputs on floats that were quantized

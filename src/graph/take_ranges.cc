@@ -8,6 +8,7 @@
 #include "graph/labels.h"
 #include "graph/nodes.h"
 #include "graph/quantize.h"
+#include "graph/readers.h"
 #include "graph/rewire.h"
 #include "op/op_def.h"
 #include "ops/control/control_flow.h"
@@ -30,20 +31,6 @@ NodePtr with_texts(const Node& node, const Symbol::Texts& texts) {
   copy->attrs = parse_attrs(*copy->op, copy->label->attrs);
   return copy;
 }
-
-class Readers {
- public:
-  explicit Readers(const Heads& heads) {
-    for (Node* node : topological_order(heads))
-      for (const NDArray& input : node->inputs) all_[input.node().get()].insert(node);
-    for (const NDArray& head : heads) all_[head.node().get()].insert(nullptr);
-  }
-  // Nodes; null for the result of the graph.
-  const std::unordered_set<const Node*>& of(const Node* node) const { return all_.at(node); }
-
- private:
-  std::unordered_map<const Node*, std::unordered_set<const Node*>> all_;
-};
 
 // --- what is behind a layer or a sum ---------------------------------------------------------------------------------
 
@@ -75,7 +62,8 @@ Heads with_results_of_layers(const Heads& heads) {
   return rewired(heads, [&](const Node& node, std::span<const NDArray> inputs) -> Outputs {
     if (node.op != &requantize && node.op != &dequantize) return {};
     const Node& layer = *inputs[0].node();
-    if (!gives_range(layer) || readers.of(node.inputs[0].node().get()).size() != 1) return {};
+    const auto is_other = [&](const Reader& reader) { return reader.node != &node; };
+    if (!gives_range(layer) || std::ranges::any_of(readers.of(node.inputs[0].node().get()), is_other)) return {};
     return node.op == &requantize ? with_range_of(node, layer) : as_floats(layer);
   });
 }
@@ -104,8 +92,8 @@ class Concatenated {
     for (const NDArray& input : node.inputs) {
       const Node* source = input.node().get();
       if (!source->op || seen_.contains(source) || std::ranges::count(found_, source) > 0) continue;
-      if (!std::ranges::all_of(readers_.of(source), [this](const Node* reader) { return seen_.contains(reader); }))
-        continue;
+      const auto is_other = [this](const Reader& reader) { return !seen_.contains(reader.node); };
+      if (std::ranges::any_of(readers_.of(source), is_other)) continue;
       if (has_range(*source))
         found_.push_back(source);
       else if (source->op == &concat_ || source->op == &pooling_)
