@@ -77,6 +77,7 @@ TEST(CudaOrderingSlow, LongRows) {
   expect_bits_of_host("sort", varied({50'000}, DType::kBfloat16, 8), {{"is_ascend", false}});
   expect_bits_of_host("sort", varied({36'000, 2}, DType::kInt32, 9), {{"axis", int64_t{0}}});
   expect_bits_of_host("sort", varied({530'000}, DType::kInt64, 10), {});
+  expect_bits_of_host("argsort", varied({530'000}, DType::kFloat64, 11), {{"dtype", DType::kInt64}});
 }
 
 TEST(CudaOrderingSlow, EqualAndUnorderedValues) {

@@ -5,6 +5,9 @@
 
 namespace headrace::device {
 
+// Shared memory of a block that asks for no more: the rest is opted in to.
+constexpr size_t kMostSharedBytes = 48 << 10;
+
 inline int64_t first_of_thread() { return blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; }
 inline int64_t all_threads() { return gridDim.x * static_cast<int64_t>(blockDim.x); }
 

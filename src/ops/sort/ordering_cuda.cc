@@ -108,7 +108,8 @@ class Ordering {
   int64_t passes() const { return static_cast<int64_t>(key_size()) * 8 / device::kDigitBits; }
 
   void sort_digits() {
-    const int64_t tiles = arguments_.rows * ((arguments_.length + device::kRadixTile - 1) / device::kRadixTile);
+    const int64_t tile = device::radix_tile(key_size(), has_places_);
+    const int64_t tiles = arguments_.rows * ((arguments_.length + tile - 1) / tile);
     const int64_t begins = arguments_.rows * passes() * device::kDigits, words = tiles * device::kDigits * 2;
     const int64_t cleared = begins + words + std::bit_ceil(static_cast<uint64_t>(passes()));
     auto* const memory = context_.workspace<uint32_t>(cleared);

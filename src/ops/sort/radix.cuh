@@ -11,10 +11,12 @@
 namespace headrace::device {
 
 constexpr int kDigitBits = 8, kDigits = 1 << kDigitBits;
-constexpr int kRadixItems = 16;                         // of a thread
-constexpr int kWordsAtOnce = 8;                         // that a thread looks back at, their loads under way together
-constexpr int kRadixTile = kSortThreads * kRadixItems;  // elements that a block moves at a time
+constexpr int kWordsAtOnce = 8;  // that a thread looks back at, their loads under way together
 static_assert(kDigits == kSortThreads, "each thread of a block takes care of one digit");
+
+// Elements of a thread, and those that a block moves at a time: as many as its shared memory has room for.
+constexpr int radix_items(size_t key_bytes, bool has_places) { return key_bytes == 8 && has_places ? 8 : 16; }
+constexpr int radix_tile(size_t key_bytes, bool has_places) { return kSortThreads * radix_items(key_bytes, has_places); }
 
 // Of one pass; `ordering` has keys and places of the pass before, or `from`.
 struct RadixArguments {
@@ -44,7 +46,7 @@ inline unsigned digit_of(Key key, int64_t pass) {
   return static_cast<unsigned>(key >> (kDigitBits * pass)) % kDigits;
 }
 
-inline int64_t radix_tiles(const OrderingArguments& a) { return (a.length + kRadixTile - 1) / kRadixTile; }
+inline int64_t radix_tiles(const OrderingArguments& a, int tile) { return (a.length + tile - 1) / tile; }
 
 // How many elements have each digit, of all passes at once.
 template <class T, bool kHasPlaces>
@@ -52,10 +54,11 @@ inline void radix_counts(const RadixArguments& r) {
   constexpr int kPasses = sizeof(KeyFor<T>) * 8 / kDigitBits;
   const OrderingArguments& a = r.ordering;
   __shared__ uint32_t counts[kPasses][kDigits];
-  const int64_t tiles = radix_tiles(a);
+  constexpr int kTile = radix_tile(sizeof(KeyFor<T>), kHasPlaces);
+  const int64_t tiles = radix_tiles(a, kTile);
   for (int64_t piece = blockIdx.x; piece < a.rows * tiles; piece += gridDim.x) {
-    const int64_t row = piece / tiles, begin = piece % tiles * kRadixTile;
-    const int64_t end = begin + kRadixTile < a.length ? begin + kRadixTile : a.length;
+    const int64_t row = piece / tiles, begin = piece % tiles * kTile;
+    const int64_t end = begin + kTile < a.length ? begin + kTile : a.length;
     for (int pass = 0; pass < kPasses; ++pass) counts[pass][threadIdx.x] = 0;
     __syncthreads();
     for (int64_t i = begin + threadIdx.x; i < end; i += kSortThreads) {
@@ -133,15 +136,16 @@ inline uint64_t count_before(volatile uint64_t* words, int64_t tile, int64_t pas
 template <class Key, bool kHasPlaces>
 struct RadixTile {
   static constexpr int kWarp = 32, kWarps = kSortThreads / kWarp;
-  Key keys[kRadixTile];
-  uint32_t places[kHasPlaces ? kRadixTile : 1];
+  static constexpr int kItems = radix_items(sizeof(Key), kHasPlaces), kElements = radix_tile(sizeof(Key), kHasPlaces);
+  Key keys[kElements];
+  uint32_t places[kHasPlaces ? kElements : 1];
   uint32_t counts[kWarps][kDigits];  // of a warp; then: of the warps before it
   uint32_t starts[kDigits];          // where the elements of a digit begin in the tile
   int64_t moves[kDigits];            // from there to where they begin in the row
   uint32_t number;                   // of the tile
 
   static int own(int i) {
-    return static_cast<int>(threadIdx.x) / kWarp * (kWarp * kRadixItems) + i * kWarp + threadIdx.x % kWarp;
+    return static_cast<int>(threadIdx.x) / kWarp * (kWarp * kItems) + i * kWarp + threadIdx.x % kWarp;
   }
 
   // How many elements of the warp before the thread's have the digit; calls of a warp come in the order of elements.
@@ -174,20 +178,23 @@ template <class T, class Position, bool kHasPlaces, bool kFromValues, Ordered kT
 inline void radix_pass(const RadixArguments& r) {
   using Key = KeyFor<T>;
   const OrderingArguments& a = r.ordering;
-  __shared__ RadixTile<Key, kHasPlaces> tile;
-  const int64_t tiles = radix_tiles(a);
+  using Tile = RadixTile<Key, kHasPlaces>;
+  constexpr int kItems = Tile::kItems, kElements = Tile::kElements;
+  static_assert(sizeof(Tile) + kSortThreads * sizeof(uint32_t) <= kMostSharedBytes);
+  __shared__ Tile tile;
+  const int64_t tiles = radix_tiles(a, kElements);
   for (;;) {
     if (threadIdx.x == 0) tile.number = atomicAdd(&r.tickets[r.pass], 1u);
     for (int warp = 0; warp < tile.kWarps; ++warp) tile.counts[warp][threadIdx.x] = 0;
     __syncthreads();
     const int64_t piece = tile.number;
     if (piece >= a.rows * tiles) return;
-    const int64_t row = piece / tiles, first = piece % tiles * kRadixTile;
-    const int64_t left = a.length - first, count = left < kRadixTile ? left : kRadixTile;
-    Key keys[kRadixItems];
-    uint32_t places[kRadixItems], ranks[kRadixItems];
+    const int64_t row = piece / tiles, first = piece % tiles * kElements;
+    const int64_t left = a.length - first, count = left < kElements ? left : kElements;
+    Key keys[kItems];
+    uint32_t places[kItems], ranks[kItems];
 #pragma unroll
-    for (int i = 0; i < kRadixItems; ++i) {
+    for (int i = 0; i < kItems; ++i) {
       const int64_t at = first + tile.own(i);
       keys[i] = static_cast<Key>(~Key{0});  // behind all others
       places[i] = 0;
@@ -201,16 +208,16 @@ inline void radix_pass(const RadixArguments& r) {
       }
     }
 #pragma unroll
-    for (int i = 0; i < kRadixItems; ++i) ranks[i] = tile.rank(digit_of(keys[i], r.pass));
+    for (int i = 0; i < kItems; ++i) ranks[i] = tile.rank(digit_of(keys[i], r.pass));
     __syncthreads();
     uint32_t total = tile.total_of_digit();
-    if (threadIdx.x == kDigits - 1) total -= static_cast<uint32_t>(kRadixTile - count);
+    if (threadIdx.x == kDigits - 1) total -= static_cast<uint32_t>(kElements - count);
     const uint64_t before = count_before(r.tile_counts + row * tiles * kDigits + threadIdx.x, piece % tiles, r.pass, total);
     tile.moves[threadIdx.x] = static_cast<int64_t>(r.begins[(row * r.passes + r.pass) * kDigits + threadIdx.x] + before) -
                               tile.starts[threadIdx.x];
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < kRadixItems; ++i) {
+    for (int i = 0; i < kItems; ++i) {
       const unsigned digit = digit_of(keys[i], r.pass);
       const uint32_t to = tile.starts[digit] + tile.counts[threadIdx.x / tile.kWarp][digit] + ranks[i];
       tile.keys[to] = keys[i];
