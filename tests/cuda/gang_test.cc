@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <mutex>
 #include <thread>
 
+#include "backend/cuda/gang_lock.h"
 #include "backend/cuda/nccl_library.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
@@ -265,6 +268,30 @@ TEST(CudaGangsDeathTest, ADeviceThatNeverComesIsNotWaitedForForEver) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(sum_until("HEADRACE_STAND_IN_NCCL_STUCK", "2"), ::testing::ExitedWithCode(0),
               failure_by("ncclCommGetAsyncError answered remote process exited"));
+}
+
+// A call of the driver that holds the lock of gangs may wait for a device, and this for another that never comes.
+void sum_while_somebody_waits() {
+  ::setenv("HEADRACE_STAND_IN_NCCL_STUCK", "2", 1);
+  const std::vector<NDArray> values = gradients_of({kGpu0, kGpu1}, 100, DType::kFloat32);
+  sum_up(values);
+  values[1].wait_to_read();
+  std::unique_lock waiting(gang_lock());
+  sum_up(values);
+  waiting.unlock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // in which it is put on the devices
+  waiting.lock();
+  try {
+    values[1].wait_to_read();
+  } catch (const Error& error) {
+    std::cerr << error.what() << '\n';
+  }
+  std::_Exit(0);
+}
+
+TEST(CudaGangsDeathTest, ADeviceThatNeverComesKeepsNobodyWhoWaitsForOthers) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(sum_while_somebody_waits(), ::testing::ExitedWithCode(0), "remote process exited");
 }
 
 // Then plans sum.

@@ -54,15 +54,16 @@ void CudaGang::put(const GangTask& task, std::span<void* const> blocks) {
     if (const std::exception_ptr why = member.device->lost()) std::rethrow_exception(why);
   std::shared_ptr<const GangWatch::Flight> flight = gang_watch().begin(*this, *current_work(), task);
   const std::lock_guard guard(gang_lock());
-  std::string failure;
-  if (!is_refusing()) {
-    begin_behind(stream);
-    failure = call_all(task, blocks);
-    if (!failure.empty()) {
-      refuse(failure);
-      abort_locked();
+  {
+    const std::lock_guard calling(communicators_);
+    if (!is_refusing()) {
+      begin_behind(stream);
+      if (const std::string failure = call_all(task, blocks); !failure.empty()) {
+        refuse(failure);
+        abort_locked();
+      }
+      end_before(stream);
     }
-    end_before(stream);
   }
   if (is_refusing()) {
     flight = nullptr;  // whose failure is this one
@@ -113,7 +114,7 @@ std::string CudaGang::call_all(const GangTask& task, std::span<void* const> bloc
 std::string CudaGang::trouble(std::chrono::steady_clock::duration) noexcept {
   for (const Member& member : members_)
     if (const std::string why = member.device->why_lost(); !why.empty()) return why;
-  const std::lock_guard guard(aborting_);
+  const std::lock_guard guard(communicators_);
   if (is_aborted_) return {};
   for (const Member& member : members_) {
     NcclResult error = NcclResult::kSuccess;
@@ -125,14 +126,13 @@ std::string CudaGang::trouble(std::chrono::steady_clock::duration) noexcept {
   return {};
 }
 
+// Without gang_lock(): who holds it may wait for a device, which waits for another.
 void CudaGang::abort() noexcept {
-  const std::lock_guard launching(gang_lock());
+  const std::lock_guard guard(communicators_);
   abort_locked();
 }
 
-// Whoever holds gang_lock().
 void CudaGang::abort_locked() noexcept {
-  const std::lock_guard guard(aborting_);
   if (is_aborted_) return;
   is_aborted_ = true;
   for (const Member& member : members_) static_cast<void>(library_.comm_abort(member.comm));

@@ -38,16 +38,16 @@ class CudaGang final : public Gang, public WatchedGang {
   };
 
   std::string call_all(const GangTask& task, std::span<void* const> blocks);
-  void abort_locked() noexcept;
+  void abort_locked() noexcept;  // by whom communicators_ is held
   void begin_behind(CUstream stream);
   void end_before(CUstream stream);
 
   const NcclLibrary& library_;
   std::vector<Member> members_;
   std::string names_;
-  CUevent begin_ = nullptr;  // of the first device
-  std::mutex aborting_;
-  bool is_aborted_ = false;  // guarded by aborting_: the communicators are gone
+  CUevent begin_ = nullptr;   // of the first device
+  std::mutex communicators_;  // behind gang_lock()
+  bool is_aborted_ = false;   // guarded by communicators_: they are gone
 };
 
 }  // namespace headrace

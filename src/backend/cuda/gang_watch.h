@@ -25,7 +25,7 @@ class GangWatch {
 
   // The work, which is being launched and does this, has to hold it, see Work::hold(). Any thread.
   std::shared_ptr<const Flight> begin(WatchedGang& gang, Work& work, const GangTask& task);
-  // All work of the gang fails because of this, and it is aborted. Any thread that does not hold gang_lock().
+  // All work of the gang fails because of this, and it is aborted. Any thread.
   void break_gang(WatchedGang& gang, const std::string& why) noexcept;
   // Ends the thread; the next work starts it again.
   void end_thread() noexcept;

@@ -19,8 +19,8 @@ class WatchedGang {
   virtual std::string trouble(std::chrono::steady_clock::duration oldest) noexcept = 0;
   // Of a task that failed, after refuse(). Any thread.
   virtual std::string text_of_failure(const GangTask& task) const = 0;
-  // Ends what the devices do for each other, wherever they wait; after refuse(). Any thread that does not hold
-  // gang_lock().
+  // Ends what the devices do for each other, wherever they wait; after refuse(). Any thread; who holds gang_lock() may
+  // be waiting for this.
   virtual void abort() noexcept = 0;
 
   // No work is taken from now on, because of this. The first reason stays. Any thread, as the others.
