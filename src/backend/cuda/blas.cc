@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/driver.h"
 #include "backend/cuda/library.h"
 #include "base/check.h"
 #include "base/config.h"
@@ -41,7 +43,8 @@ constexpr uint32_t kMostAlignment = 256;                 // that makes a differe
 
 std::vector<std::string> blas_names() {
   std::vector<std::string> names;
-  for (int major = kNewest; major >= kOldest; --major) names.push_back(fmt::format("libcublasLt.so.{}", major));
+  for (int major = std::min(kNewest, newest_cuda()); major >= kOldest; --major)
+    names.push_back(fmt::format("libcublasLt.so.{}", major));
   return names;
 }
 
@@ -207,6 +210,8 @@ class Planner {
     };
     const uint32_t d = alignment_of(product_.d, product_.m * product_.n, product_.dtype);
     set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+    // Parts of a sum stay in the type that sums are computed in: halves would round them, or overflow.
+    set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
         alignment_of(product_.a.data, product_.a.batch_stride, product_.dtype));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/driver.h"
 #include "backend/cuda/gang_lock.h"
 #include "backend/cuda/kernel_cache.h"
 #include "backend/cuda/library.h"
@@ -50,13 +51,9 @@ constexpr int kOldestCompiler = 12, kNewestCompiler = 13;
 // search path of this library (cmake/cuda.cmake).
 std::vector<std::string> library_names() {
   if (!config().cuda_compiler.empty()) return {config().cuda_compiler};
-  int version = 0;
-  const CudaDriver* const driver = cuda_driver();
-  if (driver && driver->driver_get_version(&version) != CUDA_SUCCESS) version = 0;
-  constexpr int kPerMajor = 1000;
-  const int newest = version > 0 ? std::min(kNewestCompiler, version / kPerMajor) : kNewestCompiler;
   std::vector<std::string> names;
-  for (int major = newest; major >= kOldestCompiler; --major) names.push_back(fmt::format("libnvrtc.so.{}", major));
+  for (int major = std::min(kNewestCompiler, newest_cuda()); major >= kOldestCompiler; --major)
+    names.push_back(fmt::format("libnvrtc.so.{}", major));
   return names;
 }
 
@@ -256,6 +253,13 @@ CUmodule load_image(CudaDevice& device, const std::string& image) {
   return module;
 }
 
+// Where the driver loads code late, it does here.
+CUresult find_function(CudaDevice& device, CUmodule module, const char* name, CUfunction& found) {
+  const ContextScope scope(device);
+  const std::lock_guard loading(gang_lock());
+  return device.driver().module_get_function(&found, module, name);
+}
+
 CUfunction kernel_function(CudaDevice& device, const std::string& source, const char* name) {
   Functions& all = functions();
   const std::lock_guard guard(all.mutex);
@@ -264,9 +268,8 @@ CUfunction kernel_function(CudaDevice& device, const std::string& source, const 
   const Target target = target_for(device.compute_capability());
   const std::string image = cached_kernel(key_of(source, target), [&] { return compile_for(source, target); });
   CUmodule const module = load_image(device, image);
-  const ContextScope scope(device);
   CUfunction found = nullptr;
-  device.check(device.driver().module_get_function(&found, module, name), "cuModuleGetFunction");
+  device.check(find_function(device, module, name, found), "cuModuleGetFunction");
   return function = found;
 }
 

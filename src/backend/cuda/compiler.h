@@ -36,6 +36,9 @@ CompiledSource compile_source(const KernelSource& source, int compute_capability
 // The module that an image is on a device. Any thread.
 CUmodule load_image(CudaDevice& device, const std::string& image);
 
+// Its function `name`; what the driver answers. Any thread.
+CUresult find_function(CudaDevice& device, CUmodule module, const char* name, CUfunction& found);
+
 // The function `name` of a source on a device. Compiled at first, if no earlier process has left it in the cache (see
 // HEADRACE_CUDA_CACHE). Any thread.
 CUfunction kernel_function(CudaDevice& device, const std::string& source, const char* name);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <limits>
 #include <optional>
 
 #include "base/config.h"
@@ -142,6 +143,14 @@ const Loaded& loaded() {
 }  // namespace
 
 const CudaDriver* cuda_driver() { return loaded().driver ? &*loaded().driver : nullptr; }
+
+int newest_cuda() {
+  constexpr int kPerMajor = 1000;
+  int version = 0;
+  const CudaDriver* const driver = cuda_driver();
+  if (!driver || driver->driver_get_version(&version) != CUDA_SUCCESS) return std::numeric_limits<int>::max();
+  return version / kPerMajor;
+}
 
 bool cuda_driver_was_asked() noexcept { return was_asked.load(std::memory_order_acquire); }
 

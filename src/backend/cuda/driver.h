@@ -68,6 +68,8 @@ struct CudaDriver {
 const CudaDriver* cuda_driver();
 // Whether this process has asked for the driver: a child that it forks cannot use it.
 bool cuda_driver_was_asked() noexcept;
+// The version of CUDA, as 13, above which the driver does not take what libraries of CUDA make; without a driver any.
+int newest_cuda();
 // A sentence; empty where there is a driver.
 const std::string& why_no_cuda_driver();
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "backend/cuda/driver.h"
 #include "backend/cuda/library.h"
 #include "base/config.h"
 #include "base/log.h"
@@ -13,12 +15,12 @@
 namespace headrace {
 namespace {
 
-constexpr int kNewestSolver = 12, kOldestSolver = 11;  // of CUDA 13 and of CUDA 12
+constexpr int kNewestSolver = 12, kOldestSolver = 11;  // of CUDA 13 and of CUDA 12, as of each the number before it
 
 std::vector<std::string> solver_names() {
   if (const std::string chosen = config().cuda_solver; !chosen.empty()) return {chosen};
   std::vector<std::string> names;
-  for (int major = kNewestSolver; major >= kOldestSolver; --major)
+  for (int major = std::min(kNewestSolver, newest_cuda() - 1); major >= kOldestSolver; --major)
     names.push_back(fmt::format("libcusolver.so.{}", major));
   return names;
 }

@@ -46,6 +46,7 @@ struct Layout {
 struct Preference {
   uint64_t workspace = 0;
   uint32_t a = 256, b = 256, c = 256, d = 256;
+  uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
 };
 
 // What is kept in an algorithm: the least alignments that it was chosen for.
@@ -219,6 +220,9 @@ STAND_IN_API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulP
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
       read(own.workspace, value, bytes, kCall);
       break;
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      read(own.reductions, value, bytes, kCall);
+      break;
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
       read(own.a, value, bytes, kCall);
       break;
@@ -243,6 +247,8 @@ STAND_IN_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cub
                                                            cublasLtMatmulPreference_t preference, int wanted,
                                                            cublasLtMatmulHeuristicResult_t* results, int* count) {
   const Preference& own = of<Preference>(preference);
+  if (own.reductions != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)
+    violation("cublasLtMatmulAlgoGetHeuristic: parts of sums may lie in the type of the result");
   check_shapes(of<Desc>(desc), of<Layout>(a), of<Layout>(b), of<Layout>(d));
   *count = own.workspace >= kWorkspace && wanted > 0 ? 1 : 0;
   if (*count == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
