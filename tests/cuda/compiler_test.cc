@@ -124,6 +124,23 @@ TEST(CudaCompiler, MakesKernelsThatAMultiprocessorHasNoRoomFor) {
   EXPECT_THAT(test::raised_by([&] { x.wait_to_read(); }).what(), testing::HasSubstr("too many resources"));
 }
 
+TEST(CudaCompiler, KernelsHaveTheMemoryThatTheyDeclareAndThatOfTheLaunch) {
+  if (is_stand_in()) GTEST_SKIP() << "ctest -R cuda.nvrtc asks the real compiler";
+  const rtc::CudaKernel kernel = rtc::CudaModule(R"(
+extern "C" __global__ void both(float *x) {
+  __shared__ float own[10240];
+  extern __shared__ float given[];
+  own[threadIdx.x * 40] = given[threadIdx.x] = x[threadIdx.x];
+  __syncthreads();
+  x[threadIdx.x] = own[(255 - threadIdx.x) * 40] + given[255 - threadIdx.x];
+}
+)")
+                                     .get_kernel("both", "float *x");
+  const NDArray x = as_in_context(NDArray::from(std::vector<float>(256), {256}), kGpu0);
+  kernel.launch({x}, kGpu0, {1, 1, 1}, {256, 1, 1}, 20480);
+  EXPECT_NO_THROW(x.wait_to_read());
+}
+
 TEST(KernelCache, MakesAKernelOnce) {
   int count = 0;
   const auto make = [&] {
@@ -238,6 +255,16 @@ TEST(CudaCompilerSlow, TakesTheKernelsOfEveryOperatorInDTypesOfEveryKind) {
     }
   }
   EXPECT_GT(count, 500);
+}
+
+// Long rows are sorted otherwise than those of samples.
+TEST(CudaCompilerSlow, TakesTheKernelsThatSortLongRows) {
+  if (is_stand_in()) GTEST_SKIP() << "ctest -R cuda.nvrtc asks the real compiler";
+  for (const DType dtype : kAllDTypes) {
+    const NDArray x = as_in_context(cast_to(NDArray::from(std::vector<float>(600'000), {600'000}), dtype), kGpu0);
+    for (const char* op : {"sort", "argsort"})
+      EXPECT_NO_THROW(call(op, {x}).wait_to_read()) << op << " of " << dtype_name(dtype);
+  }
 }
 
 }  // namespace

@@ -54,9 +54,8 @@ class CudaKernelFunction final : public DeviceKernel {
   }
 
  private:
-  // More than this a kernel gets only when it was announced. The launch threads of one device are one.
-  static constexpr unsigned kUnannouncedBytes = 48 << 10;
-
+  // What makes more than 48 KiB together with what the kernel declares it gets only when it was announced. The launch
+  // threads of one device are one.
   void allow_shared(unsigned bytes) const {
     if (bytes <= allowed_.load(std::memory_order_relaxed)) return;
     device_.check(device_.driver().func_set_attribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
@@ -68,15 +67,14 @@ class CudaKernelFunction final : public DeviceKernel {
   const std::shared_ptr<const CudaModule> module_;
   CudaDevice& device_;
   const CUfunction function_;
-  mutable std::atomic<unsigned> allowed_{kUnannouncedBytes};
+  mutable std::atomic<unsigned> allowed_{0};
 };
 
 std::shared_ptr<const DeviceKernel> CudaModule::find(const std::string& name) {
   const auto exported = names_.find(name);
   const std::string& lowered = exported == names_.end() ? name : exported->second;
-  const ContextScope scope(device_);
   CUfunction function = nullptr;
-  const CUresult result = device_.driver().module_get_function(&function, handle_, lowered.c_str());
+  const CUresult result = find_function(device_, handle_, lowered.c_str(), function);
   if (result == CUDA_ERROR_NOT_FOUND) return nullptr;
   device_.check(result, "cuModuleGetFunction");
   return std::make_shared<CudaKernelFunction>(shared_from_this(), device_, function);

@@ -372,8 +372,8 @@ CUresult func_set_attribute(CUfunction handle, CUfunction_attribute attribute, i
   machine().needed("cuFuncSetAttribute");
   if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
     violation("cuFuncSetAttribute of an attribute that the stand-in does not know");
-  constexpr int kMostBytes = 99 << 10;
-  if (value < 0 || value > kMostBytes) return CUDA_ERROR_INVALID_VALUE;
+  const unsigned declared = function_of(handle)->resources.shared_bytes;
+  if (value < 0 || declared + static_cast<unsigned>(value) > kMostSharedBytes) return CUDA_ERROR_INVALID_VALUE;
   if (const CUresult failure = machine().enter("cuFuncSetAttribute")) return failure;
   function_of(handle)->most_dynamic_bytes = static_cast<unsigned>(value);
   return CUDA_SUCCESS;
@@ -385,8 +385,8 @@ bool fits(const Function& function, size_t threads, unsigned dynamic_bytes) {
   const auto up_to = [](size_t count, size_t step) { return (count + step - 1) / step * step; };
   const Resources& taken = function.resources;
   return up_to(threads, kWarp) * up_to(taken.registers, kRegistersAtOnce) <= kRegisters &&
-         dynamic_bytes <= function.most_dynamic_bytes &&
-         taken.shared_bytes + dynamic_bytes <= std::max(kUsualSharedBytes, function.most_dynamic_bytes);
+         (function.most_dynamic_bytes ? dynamic_bytes <= *function.most_dynamic_bytes
+                                      : taken.shared_bytes + dynamic_bytes <= kUsualSharedBytes);
 }
 
 // The bytes of the arguments that CU_LAUNCH_PARAM_BUFFER_POINTER gives.

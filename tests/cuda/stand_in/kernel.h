@@ -1,6 +1,7 @@
 // Kernels as code of the host: what the stand-in's compiler makes and its driver runs.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tests/cuda/stand_in/block.h"
@@ -8,8 +9,8 @@
 
 namespace stand_in {
 
-// Shared memory of a block of which nothing is said.
-inline constexpr unsigned kUsualSharedBytes = 48 << 10;
+// Shared memory of a block of which nothing is said, and the most that one may have.
+inline constexpr unsigned kUsualSharedBytes = 48 << 10, kMostSharedBytes = 99 << 10;
 
 // Runs all blocks, one after the other, each by `threads`; what the kernel takes lies in `arguments` as the members of
 // a struct do.
@@ -22,7 +23,7 @@ Threads& threads_of_block();
 struct Function {
   Kernel run;
   Resources resources;                              // none of what runs on the host
-  unsigned most_dynamic_bytes = kUsualSharedBytes;  // of shared memory, that a launch may ask for
+  std::optional<unsigned> most_dynamic_bytes = {};  // of shared memory, that launches have announced
 };
 
 struct Module;
