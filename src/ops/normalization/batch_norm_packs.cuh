@@ -58,7 +58,8 @@ struct LoadedRows {
 
 template <class T, int kPack>
 inline void store(void* data, const BatchSpace& s, int64_t channel, int64_t row, const Pack<T, kPack>& pack) {
-  *reinterpret_cast<Pack<T, kPack>*>(static_cast<T*>(data) + row * s.channels + channel) = pack;
+  // The place counted in packs: of other addresses the compiler stores the elements one by one.
+  static_cast<Pack<T, kPack>*>(data)[(row * s.channels + channel) / kPack] = pack;
 }
 
 template <class Compute, class P, int kPack>
