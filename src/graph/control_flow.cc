@@ -18,6 +18,12 @@ namespace {
 
 using Arrays = std::vector<NDArray>;
 
+}  // namespace
+
+Shape entry_shape(const Shape& data) { return data.size() == 1 ? Shape{1} : Shape(data.begin() + 1, data.end()); }
+
+namespace {
+
 // Calls a subgraph: its variables, in the order in which the body reads them, get `values`.
 class Body {
  public:
@@ -44,7 +50,7 @@ class Body {
 
 NDArray slice_of(const NDArray& data, int64_t i) {
   NDArray row = call("slice_axis", {data}, {{"axis", int64_t{0}}, {"begin", i}, {"end", i + 1}});
-  return call("_reshape_to", {row}, {{"shape", Shape(data.shape().begin() + 1, data.shape().end())}});
+  return call("_reshape_to", {row}, {{"shape", entry_shape(data.shape())}});
 }
 
 NDArray stacked(const Arrays& rows) {
@@ -194,8 +200,9 @@ CutBody cut_body(std::span<const NDArray> heads, const std::string& name) {
     const Node* node = entry.node().get();
     if (auto copy = copies.find(node); copy != copies.end()) return output_of(copy->second.get(), entry.output_index());
     if (!node->op) return entry;
-    NDArray& variable = variables[{node, entry.output_index()}];
-    if (!variable) {
+    const auto [place, is_new] = variables.try_emplace({node, entry.output_index()});
+    NDArray& variable = place->second;
+    if (is_new) {
       const std::string variable_name = output_name(*node, entry.output_index());
       variable = Symbol::variable(variable_name).outputs()[0];
       cut.taken.emplace_back(variable_name, entry);

@@ -12,6 +12,9 @@
 
 namespace headrace {
 
+// Of what a foreach takes of data, which have one axis at least: without the first axis, and (1,) of one axis.
+Shape entry_shape(const Shape& data);
+
 // Runs (or traces) a node with subgraphs on its inputs. A loop over an axis is unrolled; loops and branches that depend
 // on values raise ValuesUnknown on abstract arrays.
 std::vector<NDArray> run_control_flow(const Node& node, std::span<const NDArray> inputs);

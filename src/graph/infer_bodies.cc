@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "graph/control_flow.h"
 #include "graph/infer_node.h"
 #include "graph/joined_layers.h"
 #include "graph/nodes.h"
@@ -114,7 +115,7 @@ void infer_part(const Node& node, const Part& part, NodeTypes& types) {
     const bool is_entry = part.sources[i] < part.entries;
     if (type.dtype) known.dtypes[names[i]] = *type.dtype;
     if (type.shape && !(is_entry && type.shape->empty()))
-      known.shapes[names[i]] = Shape(type.shape->begin() + is_entry, type.shape->end());
+      known.shapes[names[i]] = is_entry ? entry_shape(*type.shape) : *type.shape;
   }
   const InferredTypes found = infer_types(body, known);
   for (size_t i = 0; i < names.size(); ++i) {

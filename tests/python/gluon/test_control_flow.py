@@ -74,6 +74,35 @@ def test_foreach_uses_what_lies_outside():
     results_of(function, nd.array([[1.0, 2.0], [3.0, 4.0]]), nd.zeros(2), nd.array([0.5, 2.0]))
 
 
+def test_foreach_uses_twice_what_lies_outside():
+    def function(F, x, s, w):
+        scaled, (low, high) = w * 2, F.split(w, num_outputs=2, axis=0)
+
+        def step(e, st):
+            return e * scaled + F.concat(high, high, dim=0), st + e * scaled * F.concat(high, low, dim=0)
+
+        outs, state = F.contrib.foreach(step, x, s)
+        return [outs, state]
+
+    results_of(function, nd.array([[1.0, 2, 3, 4], [3, 4, 5, 6]]), nd.zeros(4), nd.array([0.5, 2.0, 1, 3]))
+
+
+def test_one_variable_stands_for_what_lies_outside():
+    outside = sym.var("w") * 2
+    out, _ = sym.contrib.foreach(
+        lambda e, s: (e * outside + outside, [s[0] + e]), sym.var("x"), [sym.var("s")]
+    )
+    assert out.eval(x=nd.ones((2, 1)), s=nd.ones(1), w=nd.ones(1))[0].asnumpy().ravel().tolist() == [4, 4]
+    assert out.attr("num_args") == "4"
+
+
+def test_entries_of_numbers_have_one_element():
+    outs, state, dx, ds = results_of(running_sum, nd.array([1.0, 2.0, 3.0]), nd.array([10.0]))
+    assert outs.shape == (3, 1) and state.shape == (1,) and dx.shape == (3,) and ds.shape == (1,)
+    out, last = sym.contrib.foreach(lambda e, s: (e + s, e + s), sym.var("x"), sym.var("s"))
+    assert sym.Group([out, last]).infer_shape(x=(5,)) == ([(5,), (1,)], [(5, 1), (1,)], [])
+
+
 def test_foreach_inside_foreach():
     def function(F, x, s):
         def outer(row, st):
