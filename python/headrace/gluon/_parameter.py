@@ -114,7 +114,7 @@ class Parameter(Trained):
         self._allow_deferred_init = allow_deferred_init
         self._differentiable = differentiable
         self._shape = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
-        self._data = None  # one array per context
+        self._replicas = None  # one array per context
         self._grad = None  # their gradients; None when grad_req is 'null'
         self._var = None  # the variable of symbols
         self._single = None  # the array when there is exactly one: what layers read on every call
@@ -266,30 +266,37 @@ class Parameter(Trained):
         data.attach_grad(self.grad_req, "default" if is_dense else self._grad_stype)
         return data.grad
 
+    @property
+    def _data(self):
+        return self._replicas
+
+    @_data.setter
+    def _data(self, data):
+        """Programs put arrays there, or None; gradients stay."""
+        self._replicas = None if data is None else Replicas(self, data)
+        self._replicas_changed()
+
     def _replace(self, data):
         """Makes `data` the replicas, with fresh zero gradients unless grad_req is 'null'."""
-        self._data, self._grad = Replicas(self, data), None
-        self._replicas_changed()
+        self._data, self._grad = data, None
         if self.grad_req != "null":
             self._grad = [self._attach_gradient(array) for array in data]
 
     def _replicas_changed(self):
-        self._single = self._data[0] if len(self._data) == 1 and self._stype == "default" else None
+        replicas = self._replicas or ()
+        self._single = replicas[0] if len(replicas) == 1 and self._stype == "default" else None
         self._note_change()
 
     def __setstate__(self, state):
         # A copied or unpickled array is no variable yet: tell autograd which gradient belongs to it.
         self.__dict__.update(state)
-        if self._data is not None:
-            self._data = Replicas(self, self._data)
-        self._note_change()
+        self._data = self._replicas
         if self._grad is not None:
             autograd.mark_variables(self._data, self._grad, self.grad_req)
 
     def _clear(self):
-        self._data = self._grad = self._single = self._ctx_list = None
+        self._data = self._grad = self._ctx_list = None
         self._deferred_init = ()
-        self._note_change()
 
     def _note_change(self):
         """A value was set, or arrays were replaced, which a Trainer has to notice."""

@@ -146,13 +146,13 @@ def _traced(parameters):
     try:
         with _core.tracing():
             for parameter in parameters:
-                kept.append((parameter, parameter._data, parameter._single))
+                kept.append((parameter, parameter._replicas, parameter._single))
                 attributes = parameter.var().list_attr()
                 stand_in = _core.trace_variable(
                     parameter.name, parameter.shape, parameter.dtype, attributes, is_np_array()
                 )
-                parameter._data, parameter._single = [stand_in] * len(parameter._ctx_list), stand_in
+                parameter._replicas, parameter._single = [stand_in] * len(parameter._ctx_list), stand_in
             yield
     finally:
-        for parameter, data, single in kept:
-            parameter._data, parameter._single = data, single
+        for parameter, replicas, single in kept:
+            parameter._replicas, parameter._single = replicas, single

@@ -178,6 +178,19 @@ def test_an_array_in_the_place_of_a_replica_is_what_layers_use(hybridized):
     assert again.data().asnumpy().tolist() == [[0, 0]]
 
 
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_arrays_in_the_place_of_all_replicas_are_what_layers_use(hybridized):
+    net = gluon.nn.Dense(1, in_units=2, use_bias=False)
+    net.initialize("ones")
+    net.hybridize(hybridized)
+    assert net(nd.ones((1, 2))).asscalar() == 2
+    net.weight._data = [nd.array([[5.0, 7.0]])]
+    assert net(nd.ones((1, 2))).asscalar() == 12
+    net.weight._data = None
+    with pytest.raises(RuntimeError, match="has not been initialized"):
+        net.weight.data()
+
+
 @pytest.mark.parametrize("cast", [Parameter.cast, lambda param, dtype: setattr(param, "dtype", dtype)])
 def test_cast_converts_data_and_gradient(cast):
     param = made((2,), init="ones")
