@@ -206,7 +206,12 @@ class ExecutorGroup:
         for one in self.execs:
             one.copy_params_from(arg_params, aux_params, allow_extra)
 
-    def copy_means(self, arg_params, aux_params):
+    @property
+    def input_grad_arrays(self):
+        """For each input its gradients on all contexts."""
+        return self.arrays_of([one.name for one in self.data_shapes], "grad_dict")
+
+    def get_params(self, arg_params, aux_params):
         """Writes the means over the contexts into two dictionaries of arrays; those that they lack are added,
         on the CPU.
         """
@@ -257,7 +262,7 @@ class ExecutorGroup:
                         arrays.write(part, target, f"forward: {described.name}")
             one.forward(is_train)
 
-    def backward(self, out_grads):
+    def backward(self, out_grads=None):
         """Runs all executors backward, with slices of the gradients of the outputs if these are given."""
         for one, rows in zip(self.execs, self.slices):
             heads = out_grads and [
@@ -276,18 +281,16 @@ class ExecutorGroup:
             return parts[0]
         return join([array.as_in_context(self.contexts[0]) for array in parts], axis)
 
-    def outputs(self, merged):
-        """The outputs: one array each if `merged`, else those of all contexts."""
-        return self._merge(
-            list(map(list, zip(*(one.outputs for one in self.execs)))), self.output_axes, merged
-        )
+    def get_outputs(self, merge_multi_context=True, begin=0, end=None):
+        """The outputs from `begin` to `end`: one array each, or those of all contexts."""
+        of_all = list(map(list, zip(*(one.outputs for one in self.execs))))
+        return self._merge(of_all[begin:end], self.output_axes[begin:end], merge_multi_context)
 
-    def input_grads(self, merged):
-        """The gradients of the data, as outputs."""
-        names = [one.name for one in self.data_shapes]
-        return self._merge(self.arrays_of(names, "grad_dict"), self.data_axes, merged)
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradients of the data, as get_outputs."""
+        return self._merge(self.input_grad_arrays, self.data_axes, merge_multi_context)
 
-    def output_shapes(self):
+    def get_output_shapes(self):
         """[(name, shape)] of the outputs for the whole batch."""
         shapes = {one.name: one.shape for one in (*self.data_shapes, *(self.label_shapes or ()))}
         arguments = set(self.symbol.list_arguments())

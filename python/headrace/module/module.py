@@ -179,7 +179,7 @@ class Module(BaseModule):
     @property
     def output_shapes(self):
         """[(name, shape)] of the outputs."""
-        return self._bound().output_shapes()
+        return self._bound().get_output_shapes()
 
     # --- fields of MXNet's Module that programs read and set ---
 
@@ -289,7 +289,7 @@ class Module(BaseModule):
         """
         self._check("get_params")
         self._params = arg_params, aux_params = [{} if held is None else held for held in self._params]
-        self._exec_group.copy_means(arg_params, aux_params)
+        self._exec_group.get_params(arg_params, aux_params)
         for name in self._stored_rows():
             self._kvstore.pull(name, out=arg_params[name], ignore_sparse=False)
         return arg_params, aux_params
@@ -566,13 +566,13 @@ class Module(BaseModule):
     def get_outputs(self, merge_multi_context=True):
         """The outputs of the last forward; without merging, a list over the contexts for each."""
         self._check("get_outputs")
-        return self._exec_group.outputs(merge_multi_context)
+        return self._exec_group.get_outputs(merge_multi_context)
 
     def get_input_grads(self, merge_multi_context=True):
         """The gradients of the data, as get_outputs. AssertionError: bound without inputs_need_grad."""
         self._check("get_input_grads")
         assert self.inputs_need_grad, "bind with inputs_need_grad=True"
-        return self._exec_group.input_grads(merge_multi_context)
+        return self._exec_group.get_input_grads(merge_multi_context)
 
     def update_metric(self, eval_metric, labels, pre_sliced=False):
         """Adds the last outputs to a metric; `pre_sliced`: the labels are lists for each context."""

@@ -1,5 +1,6 @@
 """module.executor_group: the executors of a Module as programs of MXNet make and ask them."""
 
+import copy
 import logging
 
 from ..module.base_module import descriptions
@@ -63,33 +64,36 @@ class DataParallelExecutorGroup(ExecutorGroup):
         if inputs_need_grad:
             trained.update(one.name for one in data)
         self.grad_req = requests_of(symbol, grad_req if for_training else "null", trained)
+        self.symbol, self.contexts = symbol, contexts
+        self.param_names, self.state_names = param_names, state_names or []
+        self._bind_all(data, labels, shared_group)
+
+    def _bind_all(self, data, labels, shared):
         super().__init__(
-            symbol,
-            contexts,
+            self.symbol,
+            self.contexts,
             self.workload,
             data,
             labels,
-            param_names,
-            state_names or [],
+            self.param_names,
+            self.state_names,
             self.grad_req,
-            shared_group,
-            groups_of(group2ctxs, len(contexts)),
+            shared,
+            groups_of(self.group2ctxs, len(self.contexts)),
         )
+
+    def reshape(self, data_shapes, label_shapes):
+        """Goes on with data and labels of other shapes; parameters, gradients and states stay."""
+        before = copy.copy(self)
+        self._bind_all(descriptions(data_shapes), descriptions(label_shapes) or None, before)
+        for old, new in zip(before.execs, self.execs):
+            new._monitor = old._monitor
 
     @property
     def shared_data_arrays(self):
         """For each context the arrays of the data and labels by name."""
         names = [one.name for one in (*self.data_shapes, *(self.label_shapes or ()))]
         return [{name: one.arg_dict[name] for name in names if name in one.arg_dict} for one in self.execs]
-
-    @property
-    def input_grad_arrays(self):
-        """For each input its gradients on all contexts."""
-        return self.arrays_of([one.name for one in self.data_shapes], "grad_dict")
-
-    def get_params(self, arg_params, aux_params):
-        """Writes the means over the contexts into two dictionaries of arrays."""
-        self.copy_means(arg_params, aux_params)
 
     def forward(self, data_batch, is_train=None):
         """Runs all executors; `is_train` is `for_training` unless given."""
@@ -100,18 +104,10 @@ class DataParallelExecutorGroup(ExecutorGroup):
         assert self.for_training, "re-bind with for_training=True to run backward"
         super().backward(out_grads)
 
-    def get_outputs(self, merge_multi_context=True, begin=0, end=None):
-        """The outputs from `begin` to `end`: one array each, or those of all contexts."""
-        return self.outputs(merge_multi_context)[begin:end]
-
-    def get_output_shapes(self):
-        """[(name, shape)] of the outputs for the whole batch."""
-        return self.output_shapes()
-
     def get_input_grads(self, merge_multi_context=True):
         """The gradients of the data. AssertionError: nobody asked for them."""
         assert self.inputs_need_grad, "bind with inputs_need_grad=True to get them"
-        return self.input_grads(merge_multi_context)
+        return super().get_input_grads(merge_multi_context)
 
     def update_metric(self, eval_metric, labels, pre_sliced=False):
         """Adds the outputs, with the labels of the batch, to a metric."""

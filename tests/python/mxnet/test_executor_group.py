@@ -64,6 +64,19 @@ def test_groups_share_parameters():
     )
 
 
+def test_other_shapes():
+    one = group()
+    one.set_params({"fc_weight": mx.nd.ones((2, 3)), "fc_bias": mx.nd.zeros(2)}, {})
+    weights = one.param_arrays[0]
+    one.reshape([("data", (6, 3))], [("softmax_label", (6,))])
+    assert one.batch_size == 6 and one.get_output_shapes() == [("softmax_output", (6, 2))]
+    assert all(now is before for now, before in zip(one.param_arrays[0], weights))
+    one.forward(mx.io.DataBatch([mx.nd.ones((6, 3))], [mx.nd.zeros(6)]))
+    assert one.get_outputs()[0].shape == (6, 2)
+    with pytest.raises(ValueError, match="fc_weight of shape"):
+        one.reshape([("data", (6, 4))], [("softmax_label", (6,))])
+
+
 def test_what_was_not_asked_for():
     one = group(for_training=False, inputs_need_grad=False, fixed_param_names=["fc_bias"])
     with pytest.raises(AssertionError, match="for_training"):
