@@ -118,11 +118,11 @@ void CudaSelection::set_outer(const Shape& extents, const Strides& strides) {
   arguments_.walk = walk_through(context_.name(), extents, strides);
 }
 
-void CudaSelection::launch(const char* function, const std::string& types, const void* from, void* to) {
+void CudaSelection::launch(const char* function, const std::string& types, int64_t count, const void* from, void* to) {
   arguments_.from = from;
   arguments_.to = to;
   launch_cuda({kSelectionHeader, fmt::format("{}<{}>", function, types), "SelectionArguments"},
-              grid_of(arguments_.blocks * arguments_.count * arguments_.inner), arguments_);
+              grid_of(arguments_.blocks * count * arguments_.inner), arguments_);
 }
 
 bool CudaSelection::has_elements() const {
@@ -141,19 +141,24 @@ void CudaSelection::sort() {
 }
 
 void CudaSelection::gather(const void* from, const Tensor& to) {
-  if (has_elements()) launch("gather_selected", bits_name(to.dtype), from, to.data);
+  if (has_elements()) launch("gather_selected", bits_name(to.dtype), arguments_.count, from, to.data);
 }
 
 void CudaSelection::scatter(const void* from, const Tensor& to) {
   if (!has_elements()) return;
   sort();
-  launch("scatter_selected", bits_name(to.dtype), from, to.data);
+  launch("scatter_selected", bits_name(to.dtype), arguments_.count, from, to.data);
 }
 
 void CudaSelection::add(const void* from, const Tensor& to) {
   if (!has_elements()) return;
   sort();
-  launch("add_selected", fmt::format("{}, {}", element_name(to.dtype), sum_name(to.dtype)), from, to.data);
+  const std::string types = fmt::format("{}, {}", element_name(to.dtype), sum_name(to.dtype));
+  if (const int64_t pieces = arguments_.count / device::kPiece; pieces > 0) {
+    arguments_.pieces = context_.workspace<double>(arguments_.blocks * pieces * arguments_.inner);
+    launch("add_pieces", types, pieces, from, to.data);
+  }
+  launch("add_selected", types, arguments_.count, from, to.data);
 }
 
 void add_gather_cuda(KernelTable& table) {

@@ -7,6 +7,9 @@
 
 namespace headrace::device {
 
+// So many selected slices of one place, side by side in the order of places, are added up by a thread of their own.
+constexpr int64_t kPiece = 128;
+
 // A strided walk through elements, neighbouring dimensions that are walked through evenly being one.
 struct Walk {
   static constexpr int kMostDims = 16;
@@ -27,6 +30,7 @@ struct SelectionArguments {
   void* to;
   int64_t* places;
   const int64_t* order;  // for what is written: of the places by their value, those of one value in their own order
+  void* pieces;          // for what is added: the sums of whole pieces
   int64_t blocks, count, inner, index_first;
   Walk walk;  // through the blocks
 };
@@ -89,16 +93,46 @@ inline void scatter_selected(const SelectionArguments& a) {
   });
 }
 
-// The first of equal ones adds up all of them.
+// Whether a piece begins there, all of it of one place: so are pieces of what comes more often than that, as padding.
+inline bool begins_piece(const SelectionArguments& a, int64_t s) {
+  return s % kPiece == 0 && s + kPiece <= a.count && a.places[s + kPiece - 1] == a.places[s];
+}
+
+template <class Sum>
+inline Sum& sum_of_piece(const SelectionArguments& a, int64_t block, int64_t s, int64_t j) {
+  return static_cast<Sum*>(a.pieces)[(block * (a.count / kPiece) + s / kPiece) * a.inner + j];
+}
+
+template <class T, class Sum>
+inline Sum selected_summand(const SelectionArguments& a, int64_t block, int64_t s, int64_t j) {
+  return static_cast<Sum>(static_cast<const T*>(a.from)[packed_place(a, block, a.order[s], j)]);
+}
+
+template <class T, class Sum>
+inline void add_pieces(const SelectionArguments& a) {
+  const int64_t pieces = a.count / kPiece;
+  for (int64_t i = first_of_thread(); i < a.blocks * pieces * a.inner; i += all_threads()) {
+    const int64_t block = i / a.inner / pieces, s = i / a.inner % pieces * kPiece, j = i % a.inner;
+    if (!begins_piece(a, s)) continue;
+    Sum sum{};
+    for (int64_t t = s; t < s + kPiece; ++t) sum = static_cast<Sum>(sum + selected_summand<T, Sum>(a, block, t, j));
+    sum_of_piece<Sum>(a, block, s, j) = sum;
+  }
+}
+
+// The first of equal ones adds up all of them, pieces that have been added up at once.
 template <class T, class Sum>
 inline void add_selected(const SelectionArguments& a) {
   for_each_selected(a, [&](int64_t block, int64_t s, int64_t j) {
     if (s > 0 && a.places[s - 1] == a.places[s]) return;
     T& to = static_cast<T*>(a.to)[offset_of(a.walk, block) + a.places[s] + j];
     auto sum = static_cast<Sum>(to);
-    for (int64_t t = s; t < a.count && a.places[t] == a.places[s]; ++t)
-      sum = static_cast<Sum>(sum +
-                             static_cast<Sum>(static_cast<const T*>(a.from)[packed_place(a, block, a.order[t], j)]));
+    for (int64_t t = s; t < a.count && a.places[t] == a.places[s];) {
+      const bool is_piece = begins_piece(a, t);
+      sum = static_cast<Sum>(sum + (is_piece ? sum_of_piece<Sum>(a, block, t, j)
+                                             : selected_summand<T, Sum>(a, block, t, j)));
+      t += is_piece ? kPiece : 1;
+    }
     to = static_cast<T>(sum);
   });
 }

@@ -26,12 +26,12 @@ class CudaSelection {
   void gather(const void* from, const Tensor& to);
   // to[selection] = from; where places coincide the last one stays.
   void scatter(const void* from, const Tensor& to);
-  // to[selection] += from, in the order of the indices; halves in float32.
+  // to[selection] += from, in the order of the indices unless one comes very often; halves in float32.
   void add(const void* from, const Tensor& to);
 
  private:
   bool has_elements() const;
-  void launch(const char* function, const std::string& types, const void* from, void* to);
+  void launch(const char* function, const std::string& types, int64_t count, const void* from, void* to);
   void sort();  // the places
 
   KernelContext& context_;
