@@ -46,32 +46,44 @@ inline double uniform(const Words& words, int which, double) {
 }
 
 template <class Real>
-constexpr int kPerGroup = 4 * kCounters * 4 / static_cast<int>(sizeof(Real));
+constexpr int kRows = 16 / sizeof(Real);  // elements of a counter, kCounters apart
+
+// Calls f(words, first element) for each counter.
+template <class Real, class F>
+inline void for_each_counter(uint64_t key, int64_t count, const F& f) {
+  constexpr int kPerGroup = kCounters * kRows<Real>;
+  const int64_t counters = (count + kPerGroup - 1) / kPerGroup * kCounters;
+  for (int64_t c = first_of_thread(); c < counters; c += all_threads())
+    f(words_of(key, c, 0), c / kCounters * kPerGroup + c % kCounters);
+}
 
 template <class Real, class Out, bool kNormal>
 inline void draw_variates(const VariateArguments& a) {
   const auto offset = static_cast<Real>(a.offset), factor = static_cast<Real>(a.factor);
-  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
-    const auto place = static_cast<int>(i % kPerGroup<Real>);
-    const Words words = words_of(a.key, i / kPerGroup<Real> * kCounters + place % kCounters, 0);
-    const int row = place / kCounters;
-    Real value = uniform(words, row, Real{});
-    if constexpr (kNormal) {  // Box and Muller: rows in pairs
-      const Real first = uniform(words, row / 2 * 2, Real{}), second = uniform(words, row / 2 * 2 + 1, Real{});
-      const Real radius = std::sqrt(Real{-2} * std::log(Real{1} - first));
-      const Real angle = static_cast<Real>(6.283185307179586476925286766559) * (second - static_cast<Real>(0.5));
-      value = radius * (row % 2 == 0 ? std::cos(angle) : std::sin(angle));
+  for_each_counter<Real>(a.key, a.count, [&](const Words& words, int64_t first) {
+    Real values[kRows<Real>];
+    for (int row = 0; row < kRows<Real>; ++row) values[row] = uniform(words, row, Real{});
+    if constexpr (kNormal) {  // Box and Muller
+      for (int row = 0; row < kRows<Real>; row += 2) {
+        const Real radius = std::sqrt(Real{-2} * std::log(Real{1} - values[row]));
+        const Real angle =
+            static_cast<Real>(6.283185307179586476925286766559) * (values[row + 1] - static_cast<Real>(0.5));
+        values[row] = radius * std::cos(angle);
+        values[row + 1] = radius * std::sin(angle);
+      }
     }
-    static_cast<Out*>(a.to)[i] = numeric_cast<Out>(offset + factor * value);
-  }
+    for (int row = 0; row < kRows<Real>; ++row)
+      if (const int64_t i = first + row * kCounters; i < a.count)
+        static_cast<Out*>(a.to)[i] = numeric_cast<Out>(offset + factor * values[row]);
+  });
 }
 
 inline void draw_flags(const FlagArguments& a) {
-  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
-    const auto place = static_cast<int>(i % kPerGroup<float>);
-    const Words words = words_of(a.key, i / kPerGroup<float> * kCounters + place % kCounters, 0);
-    static_cast<uint8_t*>(a.to)[i] = static_cast<int64_t>(words.values[place / kCounters] >> 8) < a.limit ? 1 : 0;
-  }
+  for_each_counter<float>(a.key, a.count, [&](const Words& words, int64_t first) {
+    for (int row = 0; row < kRows<float>; ++row)
+      if (const int64_t i = first + row * kCounters; i < a.count)
+        static_cast<uint8_t*>(a.to)[i] = static_cast<int64_t>(words.values[row] >> 8) < a.limit ? 1 : 0;
+  });
 }
 
 }  // namespace headrace::device

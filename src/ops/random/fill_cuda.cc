@@ -14,6 +14,12 @@ namespace {
 
 constexpr const char* kFillHeader = "ops/random/fill.cuh";
 
+// About: each makes 16 bytes of numbers.
+int64_t counters_for(int64_t count, size_t number_size) {
+  const auto of_counter = static_cast<int64_t>(16 / number_size);
+  return (count + of_counter - 1) / of_counter;
+}
+
 void draw_variates_cuda(KernelContext& c, const Variates& v, const Tensor& output) {
   if (output.size == 0) return;
   if (c.ticket() == kMtTicket)
@@ -24,7 +30,7 @@ void draw_variates_cuda(KernelContext& c, const Variates& v, const Tensor& outpu
                fmt::format("draw_variates<{}, {}, {}>", v.in_double ? "double" : "float", element_name(output.dtype),
                            v.kind == VariateKind::kNormal),
                "VariateArguments"},
-              grid_of(output.size), arguments);
+              grid_of(counters_for(output.size, v.in_double ? sizeof(double) : sizeof(float))), arguments);
 }
 
 void draw_flags_cuda(KernelContext& c, const Tensor& flags, float bound) {
@@ -34,7 +40,8 @@ void draw_flags_cuda(KernelContext& c, const Tensor& flags, float bound) {
                               [bound](KernelContext& late) { draw_flags(late, late.output(0), bound); });
   const float limit = std::ceil(std::clamp(bound, 0.0F, 1.0F) * 0x1p24F);
   const device::FlagArguments arguments{flags.data, flags.size, c.ticket(), static_cast<int64_t>(limit)};
-  launch_cuda({kFillHeader, "draw_flags", "FlagArguments"}, grid_of(flags.size), arguments);
+  launch_cuda({kFillHeader, "draw_flags", "FlagArguments"}, grid_of(counters_for(flags.size, sizeof(float))),
+              arguments);
 }
 
 }  // namespace
