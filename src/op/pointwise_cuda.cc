@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -33,7 +35,7 @@ struct FormulaName {
 // All that the source of a kernel is made from.
 std::string key_of(const FormulaName& name, const Operands& operands, KernelShape shape) {
   KernelArguments key;
-  key.add(name.serial).add(name.decisions).add(name.compute).add(shape.width).add(shape.ndim);
+  key.add(name.serial).add(name.decisions).add(name.compute).add(shape.width).add(shape.ndim).add(shape.is_vast);
   for (const Operand& operand : operands) key.add(operand.dtype);
   return std::string(key.key());
 }
@@ -53,7 +55,7 @@ KernelArguments arguments_of(ComputeType compute, const Iteration& iteration, co
 KernelShape shape_for(const Iteration& iteration, const Operands& operands) {
   const auto ndim = static_cast<int>(iteration.ndim());
   if (ndim != 1 || !std::ranges::all_of(iteration.strides, [](int64_t stride) { return stride == 1; }))
-    return {.width = 0, .ndim = ndim};
+    return {.width = 0, .ndim = ndim, .is_vast = iteration.count > std::numeric_limits<uint32_t>::max()};
   size_t largest = 2;  // bytes need not be packed more than halves
   for (const Operand& operand : operands) largest = std::max(largest, item_size(operand.dtype));
   const size_t width = kPackBytes / largest;

@@ -65,7 +65,8 @@ TEST(CudaCompiler, TakesEveryTypeInMemoryAndEveryShape) {
   const Formula formula{.num_inputs = 2, .outputs = {input(0) * input(1) + 2, exp(input(0))}};
   for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kBool, DType::kInt16, DType::kUint8}) {
     for (const KernelShape shape :
-         {KernelShape{.width = 4}, KernelShape{.width = 1}, KernelShape{.width = 0, .ndim = 3}}) {
+         {KernelShape{.width = 4}, KernelShape{.width = 1}, KernelShape{.width = 0, .ndim = 3},
+          KernelShape{.width = 0, .ndim = 2, .is_vast = true}}) {
       const std::vector<DType> types = {dtype, DType::kFloat32, DType::kFloat32, dtype};
       EXPECT_NO_THROW(compile_kernel(kernel_source(formula, ComputeType::kFloat32, types, shape), 90));
     }

@@ -107,8 +107,9 @@ std::string kernels_source(std::span<const FormulaKernel> kernels) {
   for (const FormulaKernel& kernel : kernels) {
     const std::string formula = fmt::format("Formula_{}", kernel.name);
     const KernelShape shape = kernel.shape;
+    const char* const index = shape.is_vast ? "uint64_t" : "uint32_t";
     const std::string call = shape.width > 0 ? fmt::format("run_packed<{}, {}>", formula, shape.width)
-                                             : fmt::format("run_strided<{}, {}>", formula, shape.ndim);
+                                             : fmt::format("run_strided<{}, {}, {}>", formula, shape.ndim, index);
     text += fmt::format(R"(
 namespace headrace {{
 {0}}}  // namespace headrace

@@ -19,8 +19,9 @@ inline constexpr const char* kFormulaKernel = "pointwise";
 
 // How a kernel goes over its operands, see op/formula/device/pointwise.cuh.
 struct KernelShape {
-  int width = 1;  // elements at a time, of operands without gaps; 0: with strides
-  int ndim = 1;   // dimensions of the strides
+  int width = 1;         // elements at a time, of operands without gaps; 0: with strides
+  int ndim = 1;          // dimensions of the strides
+  bool is_vast = false;  // with strides: there are more elements than 32 bits count
 };
 
 // What kernels call values of a compute type.
