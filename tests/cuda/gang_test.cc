@@ -14,6 +14,7 @@
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "headrace/arithmetic.hpp"
+#include "headrace/devices.hpp"
 #include "headrace/kvstore.hpp"
 #include "kvstore/gang_tasks.h"
 #include "op/invoke.h"

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "headrace/devices.hpp"
 #include "headrace/ndarray.hpp"
 #include "op/invoke.h"
 #include "tests/cuda/stand_in/nvtx.h"

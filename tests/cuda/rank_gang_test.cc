@@ -14,6 +14,7 @@
 #include "device/rank_gang.h"
 #include "device/registry.h"
 #include "headrace/arithmetic.hpp"
+#include "headrace/devices.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
 #include "tests/support/arrays.h"

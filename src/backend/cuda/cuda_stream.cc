@@ -149,10 +149,7 @@ void CudaStream::wait(Event event) {
 
 uint64_t CudaStream::completed() noexcept {
   const volatile uint64_t* const counter = counter_.load(std::memory_order_acquire);
-  if (!counter) return 0;
-  const uint64_t number = *counter;
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return number;
+  return counter ? __atomic_load_n(counter, __ATOMIC_ACQUIRE) : 0;
 }
 
 // On a lost device the driver begins no more of the host's code, but what it has begun goes on.

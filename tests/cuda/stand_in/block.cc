@@ -1,6 +1,5 @@
 #include "tests/cuda/stand_in/block.h"
 
-#include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -13,6 +12,7 @@
 
 #include "tests/cuda/stand_in/kernel.h"
 #include "tests/cuda/stand_in/machine.h"
+#include "tests/cuda/stand_in/seen_stack.h"
 
 namespace stand_in {
 namespace {
@@ -20,54 +20,59 @@ namespace {
 constexpr size_t kStackBytes = 1 << 20;  // of which only what is touched is there
 constexpr unsigned kWarp = 32;
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
-
-// A stack of its own, on which threads of blocks run one after the other until one has to wait.
+// A stack of its own, on which threads of blocks run one after the other until one has to wait. Where races are looked
+// for, those of one block have one each.
 struct Fiber {
   Fiber() : stack(::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
     if (stack == MAP_FAILED) violation("the stand-in gets no memory for stacks");
+    seen = new_stack(stack, kStackBytes);
   }
-  ~Fiber() { ::munmap(stack, kStackBytes); }
+  ~Fiber() {
+    forget(seen);
+    ::munmap(stack, kStackBytes);
+  }
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
   void* const stack;
   ucontext_t context = {};
-};
-
-// The stack that a thread of the host came from, as AddressSanitizer knows it.
-struct HostStack {
-  const void* bottom = nullptr;
-  size_t bytes = 0;
+  SeenStack seen;
 };
 
 class Fibers final : public Threads {
  public:
   void wait(Barrier barrier) override {
+    look(false);
     Thread& self = threads_[current_];
     self.state = barrier == Barrier::kBlock ? State::kAtBlock : State::kAtWarp;
     self.fiber = running_;
-    leave(true);
+    char* const place = barrier == Barrier::kBlock ? &at_block_ : &at_warp_[current_ / kWarp];
+    part(place);
+    leave();
+    meet(place);
+    look(true);
   }
 
   void run(unsigned count, void (*body)(void*, unsigned), void* data) override {
     body_ = body;
     data_ = data;
     threads_.assign(count, {});
+    at_warp_.resize((count + kWarp - 1) / kWarp);
     pending_.resize(count);
     std::iota(pending_.begin(), pending_.end(), 0u);
     std::ranges::shuffle(pending_, random_);
+    host_ = stack_of_host();
+    part(&at_begin_);
     while (!pending_.empty()) start();
     for (;;) {
       std::vector<unsigned> ready = released();
-      if (ready.empty()) return;
+      if (ready.empty()) break;
       std::ranges::shuffle(ready, random_);
       for (const unsigned thread : ready) resume(thread);
     }
+    meet(&at_end_);
+    free_.insert(free_.end(), ended_.begin(), ended_.end());
+    ended_.clear();
   }
 
   [[noreturn]] void fail(const char* why) override { violation("%s", why); }
@@ -80,8 +85,7 @@ class Fibers final : public Threads {
   };
 
   static void enter() {
-    if (kIsSanitized)
-      __sanitizer_finish_switch_fiber(nullptr, &current_fibers()->host_.bottom, &current_fibers()->host_.bytes);
+    look(false);
     current_fibers()->work();
   }
   static Fibers*& current_fibers() {
@@ -89,48 +93,57 @@ class Fibers final : public Threads {
     return fibers;
   }
 
-  // Threads that have not begun, one after the other.
-  void work() {
-    while (!pending_.empty()) {
-      const unsigned thread = current_ = pending_.back();
-      pending_.pop_back();
-      body_(data_, thread);
-      threads_[thread].state = State::kEnded;
-      current_ = thread;
+  // Threads that have not begun, one after the other, for as long as the fiber is.
+  [[noreturn]] void work() {
+    comes(running_->seen, host_);
+    for (;;) {
+      do {
+        const unsigned thread = current_ = pending_.back();
+        pending_.pop_back();
+        meet(&at_begin_);
+        look(true);
+        body_(data_, thread);
+        look(false);
+        for (char* place : {&at_block_, &at_warp_[thread / kWarp], &at_end_}) part(place);
+        threads_[thread].state = State::kEnded;
+        current_ = thread;
+      } while (!kSeesRaces && !pending_.empty());
+      (kSeesRaces ? ended_ : free_).push_back(running_);
+      leave();
     }
-    free_.push_back(running_);
-    leave(false);
   }
 
-  // Back to the host's stack. False: for good.
-  void leave(bool comes_back) {
-    void* own = nullptr;
-    if (kIsSanitized) __sanitizer_start_switch_fiber(comes_back ? &own : nullptr, host_.bottom, host_.bytes);
-    ::swapcontext(&running_->context, &scheduler_);
-    if (kIsSanitized) __sanitizer_finish_switch_fiber(own, &host_.bottom, &host_.bytes);
+  // Back to the host's stack, until that goes on here.
+  void leave() {
+    Fiber& own = *running_;
+    leaves(own.seen, host_);
+    ::swapcontext(&own.context, &scheduler_);
+    comes(own.seen, host_);
   }
 
   // From the host's stack, until the fiber leaves.
   void run_fiber() {
-    void* own = nullptr;
-    if (kIsSanitized) __sanitizer_start_switch_fiber(&own, running_->stack, kStackBytes);
-    ::swapcontext(&scheduler_, &running_->context);
-    if (kIsSanitized) __sanitizer_finish_switch_fiber(own, nullptr, nullptr);
+    Fiber& other = *running_;
+    leaves(host_, other.seen);
+    ::swapcontext(&scheduler_, &other.context);
+    comes(host_, other.seen);
   }
 
   void start() {
-    if (free_.empty()) {
-      all_.push_back(std::make_unique<Fiber>());
-      free_.push_back(all_.back().get());
-    }
+    if (free_.empty()) free_.push_back(new_fiber());
     running_ = free_.back();
     free_.pop_back();
-    ::getcontext(&running_->context);
-    running_->context.uc_stack = {.ss_sp = running_->stack, .ss_flags = 0, .ss_size = kStackBytes};
-    running_->context.uc_link = nullptr;
-    current_fibers() = this;
-    ::makecontext(&running_->context, enter, 0);
     run_fiber();
+  }
+
+  Fiber* new_fiber() {
+    Fiber& made = *all_.emplace_back(std::make_unique<Fiber>());
+    ::getcontext(&made.context);
+    made.context.uc_stack = {.ss_sp = made.stack, .ss_flags = 0, .ss_size = kStackBytes};
+    made.context.uc_link = nullptr;
+    current_fibers() = this;
+    ::makecontext(&made.context, enter, 0);
+    return &made;
   }
 
   void resume(unsigned thread) {
@@ -169,9 +182,12 @@ class Fibers final : public Threads {
   unsigned current_ = 0;
   Fiber* running_ = nullptr;
   ucontext_t scheduler_ = {};
-  HostStack host_;
+  SeenStack host_;
   std::vector<std::unique_ptr<Fiber>> all_;
-  std::vector<Fiber*> free_;
+  std::vector<Fiber*> free_, ended_;
+  // Where threads meet, for ThreadSanitizer; the addresses count.
+  char at_begin_ = 0, at_end_ = 0, at_block_ = 0;
+  std::vector<char> at_warp_;
   std::minstd_rand random_;
 };
 

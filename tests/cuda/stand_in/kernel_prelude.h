@@ -26,13 +26,24 @@
 struct Dim {
   unsigned x = 1, y = 1, z = 1;
 };
-inline thread_local Dim gridDim, blockDim, blockIdx, threadIdx;
+inline thread_local Dim gridDim, blockDim, blockIdx, index_of_thread;
 inline thread_local stand_in::Threads* threads_of_block = nullptr;
+
+#if defined(__SANITIZE_THREAD__)
+// The threads of a block share this memory, each of them has its own number: ThreadSanitizer is not to look.
+#define HIDDEN_FROM_SANITIZER __attribute__((no_sanitize("thread"), noinline))
+HIDDEN_FROM_SANITIZER inline Dim thread_index() { return index_of_thread; }
+#define threadIdx thread_index()
+#else
+#define HIDDEN_FROM_SANITIZER
+#define threadIdx index_of_thread
+#endif
+HIDDEN_FROM_SANITIZER inline void set_thread_index(unsigned x, unsigned y, unsigned z) { index_of_thread = {x, y, z}; }
 
 inline void wait_at(stand_in::Barrier barrier) {
   const Dim self = threadIdx;
   threads_of_block->wait(barrier);
-  threadIdx = self;
+  set_thread_index(self.x, self.y, self.z);
 }
 inline void __syncthreads() { wait_at(stand_in::Barrier::kBlock); }
 inline void __syncwarp(unsigned = ~0u) { wait_at(stand_in::Barrier::kWarp); }
@@ -69,7 +80,7 @@ inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 
 // Threads of a block take turns, and so do the blocks of a stream.
 template <class T>
-inline T atomicAdd(T* to, std::type_identity_t<T> value) {
+HIDDEN_FROM_SANITIZER inline T atomicAdd(T* to, std::type_identity_t<T> value) {
   const T before = *to;
   *to += value;
   return before;
@@ -89,7 +100,7 @@ struct BoundKernel {
 
   static void run(void* self, unsigned thread) {
     const auto& bound = *static_cast<const BoundKernel*>(self);
-    threadIdx = {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y)};
+    set_thread_index(thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / (blockDim.x * blockDim.y));
     std::apply(bound.kernel, bound.arguments);
   }
 };
