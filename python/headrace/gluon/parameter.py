@@ -1,7 +1,8 @@
 """Parameters, and dictionaries of them: one module, as in MXNet."""
 
 from ..ndarray import NDArray
-from ._parameter import Constant, DeferredInitializationError, Parameter
+from ._constant import Constant
+from ._parameter import DeferredInitializationError, Parameter
 from .parameter_dict import ParameterDict
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict"]

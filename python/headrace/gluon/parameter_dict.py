@@ -7,7 +7,8 @@ import numpy as np
 from .. import _arrays as arrays
 from .. import initializer
 from ..ndarray import NDArray
-from ._parameter import Constant, Parameter
+from ._constant import Constant
+from ._parameter import Parameter
 
 _NAMING_HINT = (
     "Blocks that share parameters, or were made outside a name_scope(), have names of other prefixes."
