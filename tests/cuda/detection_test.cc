@@ -182,7 +182,7 @@ TEST(CudaDetectionSlow, GradientsOfManyRegionsHaveTheBitsOfTheHost) {
   const NDArray high = call("broadcast_add", {call("broadcast_add", {low, size}), size});
   const NDArray boxes = call("_mul_scalar", {call("Concat", {low, high}, {{"dim", int64_t{1}}})}, {{"scalar", 10.0}});
   const NDArray rois = call("Concat", {kind, boxes}, {{"dim", int64_t{1}}});
-  const NDArray head = varied({200, 3, 7, 7}, DType::kFloat32, 35);
+  const NDArray head = varied({200, 19, 7, 7}, DType::kFloat32, 35);
   for (const bool aligned : {false, true}) {
     const auto back = [&](Device device) {
       return bytes_of(
@@ -191,10 +191,9 @@ TEST(CudaDetectionSlow, GradientsOfManyRegionsHaveTheBitsOfTheHost) {
                               {"spatial_scale", 0.7},
                               {"sample_ratio", int64_t{2}},
                               {"aligned", aligned},
-                              {"shape", Shape{2, 3, 24, 20}}}),
+                              {"shape", Shape{2, 19, 24, 20}}}),
                         {}));
     };
-    if (aligned && bytes_of(size).empty()) continue;
     EXPECT_EQ(back(kGpu0), back({})) << aligned;
   }
 }

@@ -133,44 +133,61 @@ inline Places samples_near(const Measured<Compute>& m, int axis, int64_t cells, 
           until > 0 ? (until < most ? static_cast<int64_t>(until) : all) : 0};
 }
 
-// What the samples of one cell give to the element, in the order of the host.
+// Whether a region's samples may have a part of an element at a place along an axis; soon told.
 template <class Compute>
+inline bool may_reach(const Measured<Compute>& m, int axis, int64_t at) {
+  const auto place = static_cast<Compute>(at);
+  return !(m.size[axis] > 0) || (place >= m.low[axis] - 2 && place <= m.low[axis] + m.size[axis] + 2);
+}
+
+// What the samples of one cell give to the element in some planes, in the order of the host.
+template <class Compute, int kPlanes>
 inline void add_cell(const AlignArguments& a, const Measured<Compute>& m, const Places (&near)[2], int64_t row,
-                     int64_t column, int64_t element, Compute head, Compute& sum) {
+                     int64_t column, int64_t element, const Compute (&heads)[kPlanes], Compute (&sums)[kPlanes]) {
   const auto cut = [](int64_t at, int64_t samples) { return at < 0 ? 0 : at > samples ? samples : at; };
   const int64_t high = m.samples[0], wide = m.samples[1];
   for (int64_t y = cut(near[0].begin - row * high, high); y < cut(near[0].end - row * high, high); ++y)
     for (int64_t x = cut(near[1].begin - column * wide, wide); x < cut(near[1].end - column * wide, wide); ++x) {
       const Tap<Compute> tap = tap_at(place_of(m, 0, a.grid_height, row, y), place_of(m, 1, a.grid_width, column, x),
                                       a.height, a.width);
-      for (int k = 0; k < 4; ++k)
-        if (tap.places[k] == element) sum += head * tap.weights[k] / static_cast<Compute>(high * wide);
+      for (int k = 0; k < 4; ++k) {
+        if (tap.places[k] != element) continue;
+#pragma unroll
+        for (int p = 0; p < kPlanes; ++p) sums[p] += heads[p] * tap.weights[k] / static_cast<Compute>(high * wide);
+      }
     }
 }
 
-// Each element adds up what samples have of it, region after region, so that sums do not depend on the run.
-template <class Compute, class T>
+// Each element adds up what samples have of it, region after region, so that sums do not depend on the run. A thread
+// looks where the samples are for kPlanes planes at once, 1 where each cell has channels of its own.
+template <class Compute, class T, int kPlanes>
 inline void spread_rois(const AlignArguments& a) {
   const int64_t cells = a.grid_height * a.grid_width, planes = a.own_channels ? a.channels * cells : a.channels;
-  for (int64_t i = first_of_thread(); i < a.count; i += all_threads()) {
-    const int64_t element = i % (a.height * a.width), plane = i / a.height / a.width % planes;
-    const int64_t image = i / a.height / a.width / planes, channel = a.own_channels ? plane / cells : plane;
-    Compute sum = 0;
+  const int64_t area = a.height * a.width, groups = (planes + kPlanes - 1) / kPlanes;
+  for (int64_t i = first_of_thread(); i < a.count / planes * groups; i += all_threads()) {
+    const int64_t element = i % area, plane = i / area % groups * kPlanes, image = i / area / groups;
+    const int64_t y = element / a.width, x = element % a.width, channel = a.own_channels ? plane / cells : plane;
+    Compute sums[kPlanes] = {};
     for (int64_t r = 0; r < a.regions; ++r) {
       const Measured<Compute>& m = static_cast<const Measured<Compute>*>(a.measured)[r];
-      if (m.image != image || m.samples[0] * m.samples[1] == 0) continue;
-      const Places near[2] = {samples_near(m, 0, a.grid_height, element / a.width, a.height),
-                              samples_near(m, 1, a.grid_width, element % a.width, a.width)};
+      if (m.image != image || !may_reach(m, 0, y) || !may_reach(m, 1, x) || m.samples[0] * m.samples[1] == 0) continue;
+      const Places near[2] = {samples_near(m, 0, a.grid_height, y, a.height),
+                              samples_near(m, 1, a.grid_width, x, a.width)};
       if (near[0].begin >= near[0].end || near[1].begin >= near[1].end) continue;
       for (int64_t row = near[0].begin / m.samples[0]; row <= (near[0].end - 1) / m.samples[0]; ++row)
         for (int64_t column = near[1].begin / m.samples[1]; column <= (near[1].end - 1) / m.samples[1]; ++column) {
           const int64_t cell = row * a.grid_width + column;
           if (a.own_channels && cell != plane % cells) continue;
-          const T head = static_cast<const T*>(a.from)[(r * a.channels + channel) * cells + cell];
-          add_cell(a, m, near, row, column, element, numeric_cast<Compute>(head), sum);
+          const T* const first = static_cast<const T*>(a.from) + (r * a.channels + channel) * cells + cell;
+          Compute heads[kPlanes];
+#pragma unroll
+          for (int p = 0; p < kPlanes; ++p)
+            heads[p] = plane + p < planes ? numeric_cast<Compute>(first[p * cells]) : Compute{0};
+          add_cell(a, m, near, row, column, element, heads, sums);
         }
     }
-    static_cast<T*>(a.to)[i] = numeric_cast<T>(sum);
+    for (int p = 0; p < kPlanes; ++p)
+      if (plane + p < planes) static_cast<T*>(a.to)[(image * planes + plane + p) * area + element] = numeric_cast<T>(sums[p]);
   }
 }
 

@@ -16,8 +16,9 @@ namespace {
 
 constexpr const char* kAlignHeader = "ops/detection/roi_align.cuh";
 
-std::string kernel_for(const char* function, DType dtype) {
-  return fmt::format("{}<{}, {}>", function, compute_name(dtype), element_name(dtype));
+// `more`: further arguments of the template.
+std::string kernel_for(const char* function, DType dtype, const std::string& more = "") {
+  return fmt::format("{}<{}, {}{}>", function, compute_name(dtype), element_name(dtype), more);
 }
 
 // Raises what the host raises for this region.
@@ -55,7 +56,9 @@ void* measure_regions(KernelContext& c, const Tensor& regions, int64_t images, c
   return arguments.measured;
 }
 
-void launch_align(KernelContext& c, const char* function, const RegionShapes& s, const AlignAttrs& a) {
+// `threads`: how many have something to do.
+void launch_align(KernelContext& c, const std::string& kernel, int64_t threads, const RegionShapes& s,
+                  const AlignAttrs& a) {
   const device::AlignArguments arguments{.from = c.input(0).data,
                                          .measured = measure_regions(c, c.input(1), s.images, a),
                                          .to = c.output(0).data,
@@ -67,22 +70,24 @@ void launch_align(KernelContext& c, const char* function, const RegionShapes& s,
                                          .grid_height = s.grid_height,
                                          .grid_width = s.grid_width,
                                          .own_channels = a.position_sensitive};
-  launch_cuda({kAlignHeader, kernel_for(function, c.output(0).dtype), "AlignArguments"}, grid_of(c.output(0).size),
-              arguments);
+  launch_cuda({kAlignHeader, kernel, "AlignArguments"}, grid_of(threads), arguments);
 }
 
 void align_rois_cuda(KernelContext& c, const AlignAttrs& a) {
   const Tensor& to = c.output(0);
   if (to.size == 0) return;
   if (c.input(0).size == 0) return fill(c, to, int64_t{0});
-  launch_align(c, "align_rois", {c.input(0).shape, to.shape}, a);
+  launch_align(c, kernel_for("align_rois", to.dtype), to.size, {c.input(0).shape, to.shape}, a);
 }
 
 void spread_rois_cuda(KernelContext& c, const AlignAttrs& a) {
   const Tensor& to = c.output(0);
   if (to.size == 0) return;
   if (c.input(0).size == 0) return fill(c, to, int64_t{0});
-  launch_align(c, "spread_rois", {to.shape, c.input(0).shape}, a);
+  constexpr int64_t kPlanes = 16;
+  const int64_t planes = a.position_sensitive ? 1 : kPlanes;
+  launch_align(c, kernel_for("spread_rois", to.dtype, fmt::format(", {}", planes)), (to.size + planes - 1) / planes,
+               {to.shape, c.input(0).shape}, a);
 }
 
 }  // namespace
