@@ -259,7 +259,7 @@ TEST(CudaCompilerSlow, TakesTheKernelsOfEveryOperatorInDTypesOfEveryKind) {
 }
 
 // Long rows are sorted otherwise than those of samples.
-TEST(CudaCompilerSlow, TakesTheKernelsThatSortLongRows) {
+TEST(CudaCompilerSlow, SortsLongRowsOfEveryDType) {
   if (is_stand_in()) GTEST_SKIP() << "ctest -R cuda.nvrtc asks the real compiler";
   for (const DType dtype : kAllDTypes) {
     const NDArray x = as_in_context(cast_to(NDArray::from(std::vector<float>(600'000), {600'000}), dtype), kGpu0);
