@@ -243,14 +243,25 @@ TEST(CudaKernelsSlow, LayersWithABias) {
 TEST(CudaKernelsSlow, SlicesAtPositions) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kUint8, DType::kInt64})
     for (const char* mode : {"clip", "wrap"})
-      expect_as_on_host({varied({4, 3}, dtype, 42), array({-3, 0, 9, 2}, {2, 2})}, [&](const Arrays& in) {
-        return apply("take", in, {{"mode", std::string(mode)}});
-      });
+      for (const Shape& shape : {Shape{4, 3}, Shape{4, 2, 16}})  // one by one, and in packs
+        expect_as_on_host({varied(shape, dtype, 42), array({-3, 0, 9, 2}, {2, 2})}, [&](const Arrays& in) {
+          return apply("take", in, {{"mode", std::string(mode)}});
+        });
 }
 
 TEST(CudaKernelsSlow, GradientsOfSlicesAtPositions) {
   for (const DType dtype : kAllDTypes)
     expect_as_on_host({varied({5, 3}, dtype, 43), array({1, 0, 1, 1, 9})}, [](const Arrays& in) {
+      return apply("_backward_take", in, {{"shape", Shape{4, 3}}});
+    });
+}
+
+// What comes very often is added up in pieces.
+TEST(CudaKernelsSlow, GradientsOfOneSliceAmongMany) {
+  std::vector<float> places(700, 1);
+  for (size_t i = 0; i < places.size(); i += 9) places[i] = static_cast<float>(i % 4);
+  for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kInt64, DType::kBool})
+    expect_as_on_host({varied({700, 3}, dtype, 45), array(places)}, [](const Arrays& in) {
       return apply("_backward_take", in, {{"shape", Shape{4, 3}}});
     });
 }

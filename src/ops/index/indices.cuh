@@ -35,6 +35,7 @@ struct CheckArguments {
 #ifdef HEADRACE_DEVICE_CODE
 #include "op/device/grid.cuh"
 #include "op/device/group.cuh"
+#include "op/device/pack.cuh"
 
 namespace headrace::device {
 

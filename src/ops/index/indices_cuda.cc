@@ -35,22 +35,33 @@ void raise_outside(KernelContext& c, const Positions& positions, int64_t extent)
 
 namespace {
 
-void launch_indexing(KernelContext& c, const char* function, const Tensor& from, const Positions& positions,
-                     const IndexSpace& space, const Tensor& to) {
+// What threads move: elements, or packs of them, of which a slice has `inner`.
+struct Moved {
+  std::string type;
+  int64_t inner;
+};
+
+void launch_indexing(KernelContext& c, const char* function, const Moved& moved, const Tensor& from,
+                     const Positions& positions, const IndexSpace& space, const Tensor& to) {
   raise_outside(c, positions, space.length);
   if (to.size == 0 || (space.length == 0 && positions.indices.size > 0)) return;
   const device::IndexArguments arguments{from.data,   positions.indices.data, to.data, space.outer, space.length,
-                                         space.inner, positions.indices.size};
+                                         moved.inner, positions.indices.size};
   launch_cuda({kHeader,
-               fmt::format("{}<{}, {}, static_cast<device::IndexMode>({})>", function, bits_name(to.dtype),
+               fmt::format("{}<{}, {}, static_cast<device::IndexMode>({})>", function, moved.type,
                            element_name(positions.indices.dtype), static_cast<int>(positions.mode)),
                "IndexArguments"},
-              grid_of(to.size), arguments);
+              grid_of(to.size / space.inner * moved.inner), arguments);
 }
 
 void take_cuda(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
                const Tensor& to) {
-  launch_indexing(c, "take_slices", from, positions, space, to);
+  const auto inner = static_cast<int64_t>(item_size(to.dtype)) * space.inner;  // bytes
+  constexpr auto kPack = static_cast<int64_t>(kPackBytes);
+  const bool has_packs = inner % kPack == 0 && begins_pack(from.data) && begins_pack(to.data);
+  const Moved moved =
+      has_packs ? Moved{"device::Pack<uint32_t, 4>", inner / kPack} : Moved{bits_name(to.dtype), space.inner};
+  launch_indexing(c, "take_slices", moved, from, positions, space, to);
 }
 
 void add_cuda(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
@@ -64,13 +75,13 @@ void add_cuda(KernelContext& c, const Tensor& from, const Positions& positions, 
 
 void pick_cuda(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
                const Tensor& to) {
-  launch_indexing(c, "pick_elements", from, positions, space, to);
+  launch_indexing(c, "pick_elements", {bits_name(to.dtype), space.inner}, from, positions, space, to);
 }
 
 void put_cuda(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
               const Tensor& to) {
   fill(c, to, int64_t{0});
-  launch_indexing(c, "put_elements", from, positions, space, to);
+  launch_indexing(c, "put_elements", {bits_name(to.dtype), space.inner}, from, positions, space, to);
 }
 
 void mark_cuda(KernelContext&, const Tensor& indices, double on, double off, const Tensor& to) {
