@@ -1,5 +1,9 @@
 """Gradients: recording scopes, backward, custom functions."""
 
+import contextlib
+import threading
+import warnings
+
 from . import _core
 from .base import MXNetError
 from .ndarray import NDArray
@@ -152,12 +156,34 @@ def get_symbol(x):
     return wrap(_core.SymbolHandle.from_tape(x), isinstance(x, arrays.NpArray))
 
 
+class _Tracing(threading.local):
+    needs_arrays = (
+        False  # code that is written for arrays is given symbols: it fails, and then runs on arrays
+    )
+
+
+_tracing = _Tracing()
+
+
+@contextlib.contextmanager
+def functions_need_arrays():
+    """Meanwhile a Function that is given symbols raises MXNetError: what contains it runs on arrays then."""
+    before, _tracing.needs_arrays = _tracing.needs_arrays, True
+    try:
+        yield
+    finally:
+        _tracing.needs_arrays = before
+
+
 class Function:
     """A differentiable operation written in Python.
 
     Subclasses define ``forward(self, *inputs)`` and ``backward(self, *output_gradients)``, which returns one
     gradient for each input. ``save_for_backward(*arrays)`` keeps arrays in ``saved_tensors``.
     An object is called once.
+
+    Of symbols, and so in a hybridized ``hybrid_forward``, the graph gets what ``forward`` computes, without
+    ``backward``, of which a warning tells.
 
     Examples
     --------
@@ -190,12 +216,16 @@ class Function:
     def __call__(self, *inputs):
         assert not getattr(self, "_used", False), "each Function object can be called once; make a new one"
         self._used = True
-        for one in inputs:
-            if _core.is_symbol(one) or getattr(one, "_is_abstract", False):
-                raise MXNetError(
-                    f"{type(self).__name__}: an autograd.Function is code, which no graph holds; call it on "
-                    "arrays, in a Block, or in a HybridBlock that defines forward(self, x)"
-                )
+        on_symbols = any(map(_core.is_symbol, inputs))
+        if any(getattr(one, "_is_abstract", False) for one in inputs) or (
+            on_symbols and _tracing.needs_arrays
+        ):
+            raise MXNetError(
+                f"{type(self).__name__}: an autograd.Function is code, which no graph holds; call it on "
+                "arrays, in a Block, or in a HybridBlock that defines forward(self, x)"
+            )
+        if on_symbols:
+            return self._on_symbols(inputs)
         with pause(train_mode=is_training()):
             outputs = self.forward(*inputs)
         if not is_recording():
@@ -214,6 +244,15 @@ class Function:
         shapes = [getattr(one, "shape", None) for one in inputs]
         _core.record_custom(list(inputs), results, _Step(self, shapes), np)
         return results[0] if single else tuple(results)
+
+    def _on_symbols(self, inputs):
+        name = type(self).__name__
+        warnings.warn(
+            f"{name}.backward is not part of the graph: gradients will be those of the operators in forward. "
+            f"To have {name}'s, do not hybridize, or define forward(self, x) in a HybridBlock",
+            stacklevel=3,
+        )
+        return self.forward(*inputs)
 
     def forward(self, *inputs):
         """Computes the outputs."""

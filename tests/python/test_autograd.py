@@ -360,6 +360,33 @@ class Sigmoid(autograd.Function):
 
 
 class TestFunction:
+    def test_graphs_hold_what_forward_computes(self):
+        class Twice(autograd.Function):
+            def forward(self, x):
+                return x * 2
+
+            def backward(self, dy):
+                return dy * 5
+
+        class Block(mx.gluon.HybridBlock):
+            def hybrid_forward(self, F, x):
+                return Twice()(x) + 1
+
+        net, x = Block(), variable([1, 2])
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [5, 5]
+        net.hybridize()
+        with pytest.warns(UserWarning, match="Twice.backward is not part of the graph"):
+            assert net(x).asnumpy().tolist() == [3, 5]
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [2, 2]
+        with pytest.warns(UserWarning, match="Twice.backward"):
+            assert Twice()(mx.sym.var("x") + 1).eval(x=nd.ones(1))[0].asscalar() == 4
+
     def test_gradients_may_be_written_to(self):
         class Changed(autograd.Function):
             def forward(self, x):

@@ -62,7 +62,8 @@ def forward_of_part(forward, block, args):
     TracingError: it cannot do without arrays; the block that contains it cannot be compiled then.
     """
     try:
-        return forward(block, *args)
+        with autograd.functions_need_arrays():
+            return forward(block, *args)
     except TracingError:
         raise
     except Exception as error:

@@ -1,8 +1,12 @@
 """BucketingModule: a module for each kind of batch, with common parameters."""
 
 import logging
+import numbers
 import warnings
+from pathlib import Path
 
+from .. import ndarray as nd
+from .. import symbol
 from .._checkpoint import load_param_file, save_param_file
 from ..name import NameManager
 from .base_module import DEFAULT_INITIALIZER, BaseModule
@@ -62,9 +66,24 @@ class BucketingModule(BaseModule):
 
     @staticmethod
     def load(prefix, epoch, sym_gen=None, default_bucket_key=None, **kwargs):
-        """A BucketingModule with the parameters of a checkpoint, which are set when it is bound."""
+        """A BucketingModule with the parameters of a checkpoint, which are set when it is bound.
+
+        Buckets that the checkpoint has take their symbols from it, all others, and names, from `sym_gen`.
+        """
+        assert sym_gen is not None, "sym_gen is needed: it names the data and labels of each bucket"
+        saved = {}
+        if Path(f"{prefix}.buckets").exists():
+            keys = nd.load(f"{prefix}.buckets")[0].asnumpy().tolist()
+            saved = {key: symbol.load(f"{prefix}-{key}-symbol.json") for key in keys}
+
+        def described(key):
+            made, *names = sym_gen(key)
+            return saved.get(key, made), *names
+
         arg_params, aux_params = load_param_file(f"{prefix}-{epoch:04d}.params")
-        return BucketingModule.load_dict(None, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs)
+        return BucketingModule.load_dict(
+            None, described, default_bucket_key, arg_params, aux_params, **kwargs
+        )
 
     @staticmethod
     def load_dict(sym_dict=None, sym_gen=None, default_bucket_key=None, arg_params=None, aux_params=None,
@@ -76,13 +95,15 @@ class BucketingModule(BaseModule):
         return made
 
     def save_checkpoint(self, prefix, epoch, remove_amp_cast=False):
-        """Writes the symbol of each bucket (`<prefix>-<key>-symbol.json`) and `<prefix>-<epoch>.params`."""
+        """Writes the symbol of each bucket (`<prefix>-<key>-symbol.json`), `<prefix>-<epoch>.params`, and the
+        keys, where they are integers (`<prefix>.buckets`).
+        """
         self._check("save_checkpoint")
         for key, module in self._buckets.items():
             module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast)
-        name = f"{prefix}-{epoch:04d}.params"
-        save_param_file(name, *self.get_params())
-        logging.info('Saved checkpoint to "%s"', name)
+        save_param_file(f"{prefix}-{epoch:04d}.params", *self.get_params())
+        if all(isinstance(key, numbers.Integral) for key in self._buckets):
+            nd.save(f"{prefix}.buckets", nd.array(list(self._buckets), dtype="int32"))
 
     # --- descriptions ---
 

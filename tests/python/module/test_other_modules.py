@@ -99,7 +99,8 @@ def test_bucketing_files(bucketing, tmp_path):
     bucketing.forward(bucket(2), is_train=False)
     bucketing.save_checkpoint(prefix, 1)
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["net-0001.params", "net-2-symbol.json", "net-5-symbol.json"]
+    assert names == ["net-0001.params", "net-2-symbol.json", "net-5-symbol.json", "net.buckets"]
+    assert mx.nd.load(f"{prefix}.buckets")[0].asnumpy().tolist() == [5, 2]
     arg_params, aux_params = mx.model.load_params(prefix, 1)
     bucketing.forward(bucket(3), is_train=False)
     for other in (
@@ -113,6 +114,21 @@ def test_bucketing_files(bucketing, tmp_path):
         numpy.testing.assert_array_equal(
             other.get_outputs()[0].asnumpy(), bucketing.get_outputs()[0].asnumpy()
         )
+
+
+def test_buckets_of_a_checkpoint_have_its_symbols(bucketing, tmp_path):
+    prefix = str(tmp_path / "net")
+    bucketing.save_checkpoint(prefix, 1)
+
+    def unlike(steps):
+        _, data, labels = sum_of_steps(steps)
+        return mx.sym.var("data") * 2, data, labels
+
+    loaded = mx.mod.BucketingModule.load(prefix, 1, sym_gen=unlike, default_bucket_key=5)
+    loaded.bind([("data", (4, 5, 3))], [("softmax_label", (4,))], for_training=False)
+    assert loaded.symbol.list_arguments() == bucketing.symbol.list_arguments()
+    with pytest.raises(AssertionError, match="sym_gen is needed"):
+        mx.mod.BucketingModule.load(prefix, 1)
 
 
 def two_modules():

@@ -1,7 +1,6 @@
 """Sentences of different lengths as batches of numbers."""
 
 import bisect
-import logging
 import random
 
 import numpy
@@ -66,6 +65,7 @@ class BucketSentenceIter(DataIter):
     --------
     >>> from headrace.mxnet import rnn
     >>> batches = rnn.BucketSentenceIter([[1, 2], [3, 4], [5, 6, 7]], batch_size=1, buckets=[2, 4])
+    WARNING: discarded 0 sentences longer than the largest bucket.
     >>> sorted(batch.data[0].shape for batch in batches)
     [(1, 2), (1, 2), (1, 4)]
     """
@@ -122,8 +122,7 @@ class BucketSentenceIter(DataIter):
             row = numpy.full((buckets[place],), self.invalid_label, dtype=self.dtype)
             row[: len(sentence)] = sentence
             rows[place].append(row)
-        if dropped:
-            logging.warning("discarded %d sentences longer than the largest bucket", dropped)
+        print(f"WARNING: discarded {dropped} sentences longer than the largest bucket.")  # as MXNet does
         self.buckets = [length for length, bucket in zip(buckets, rows) if bucket]
         self.data = [numpy.asarray(bucket, dtype=self.dtype) for bucket in rows if bucket]
         if not self.data:
