@@ -45,7 +45,16 @@ ROOMS = (
         "_ray",
         "_ports",
     ),
-    *("_schedulers", "_certificates", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
+    *(
+        "_schedulers",
+        "_certificates",
+        "_structure",
+        "_thread_flag",
+        "_semantics",
+        "_signatures",
+        "_generator",
+        "_catalogue",
+    ),
     # Looking at machines and at what ran on them.
     *("plan", "sim", "profiler", "timeline", "memory"),
     *("_job_folders", "_job_variables", "_job", "_launch_options", "launch"),

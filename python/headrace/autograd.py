@@ -1,10 +1,9 @@
 """Gradients: recording scopes, backward, custom functions."""
 
-import contextlib
-import threading
 import warnings
 
 from . import _core
+from ._thread_flag import ThreadFlag
 from .base import MXNetError
 from .ndarray import NDArray
 
@@ -156,23 +155,8 @@ def get_symbol(x):
     return wrap(_core.SymbolHandle.from_tape(x), isinstance(x, arrays.NpArray))
 
 
-class _Tracing(threading.local):
-    needs_arrays = (
-        False  # code that is written for arrays is given symbols: it fails, and then runs on arrays
-    )
-
-
-_tracing = _Tracing()
-
-
-@contextlib.contextmanager
-def functions_need_arrays():
-    """Meanwhile a Function that is given symbols raises MXNetError: what contains it runs on arrays then."""
-    before, _tracing.needs_arrays = _tracing.needs_arrays, True
-    try:
-        yield
-    finally:
-        _tracing.needs_arrays = before
+# Code that is written for arrays is given symbols: a Function raises MXNetError, and the code runs on arrays.
+functions_need_arrays = ThreadFlag()
 
 
 class Function:
@@ -217,9 +201,8 @@ class Function:
         assert not getattr(self, "_used", False), "each Function object can be called once; make a new one"
         self._used = True
         on_symbols = any(map(_core.is_symbol, inputs))
-        if any(getattr(one, "_is_abstract", False) for one in inputs) or (
-            on_symbols and _tracing.needs_arrays
-        ):
+        is_traced = any(getattr(one, "_is_abstract", False) for one in inputs)
+        if is_traced or (on_symbols and functions_need_arrays.is_set):
             raise MXNetError(
                 f"{type(self).__name__}: an autograd.Function is code, which no graph holds; call it on "
                 "arrays, in a Block, or in a HybridBlock that defines forward(self, x)"

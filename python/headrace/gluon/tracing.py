@@ -4,11 +4,11 @@ arrays instead, that runs once on arrays without values.
 
 import contextlib
 import json
-import threading
 
 from .. import _core, autograd
 from .._semantics import is_np_array, is_np_shape
 from .._structure import flatten, regroup
+from .._thread_flag import ThreadFlag
 from ..base import MXNetError
 from .graph import Graph, as_one_symbol, is_array, symbols
 
@@ -35,25 +35,12 @@ def trace(block, flat, in_format):
 def _trace_hybrid_forward(block, flat, in_format, names):
     """(symbol, format of the output) of `block.hybrid_forward`."""
     variables = [None if name is None else _variable(name, one) for name, one in zip(names, flat)]
-    with autograd.pause(autograd.is_training()), _composing():
+    with autograd.pause(autograd.is_training()), _composing.raised():
         out = block._forward_symbols(*regroup(iter(variables), in_format))
     return as_one_symbol(out)
 
 
-class _State(threading.local):
-    composes = False  # whether blocks are called with symbols to make a graph of one that contains them
-
-
-_state = _State()
-
-
-@contextlib.contextmanager
-def _composing():
-    before, _state.composes = _state.composes, True
-    try:
-        yield
-    finally:
-        _state.composes = before
+_composing = ThreadFlag()  # blocks are called with symbols to make a graph of one that contains them
 
 
 def forward_of_part(forward, block, args):
@@ -62,12 +49,12 @@ def forward_of_part(forward, block, args):
     TracingError: it cannot do without arrays; the block that contains it cannot be compiled then.
     """
     try:
-        with autograd.functions_need_arrays():
+        with autograd.functions_need_arrays.raised():
             return forward(block, *args)
     except TracingError:
         raise
     except Exception as error:
-        if not _state.composes:
+        if not _composing.is_set:
             raise
         raise TracingError(
             f"{block.name}: forward, which the class defines for arrays, cannot be made a part of a graph: "

@@ -244,6 +244,11 @@ class ExecutorGroup:
         for one in self.execs:
             mon.install(one)
 
+    def keep_monitors_of(self, before):
+        """Lets those who watch another group's executors watch these, which take their places."""
+        for old, new in zip(before.execs, self.execs):
+            new._monitor = old._monitor
+
     # --- steps ---
 
     def forward(self, batch, is_train):

@@ -279,8 +279,7 @@ class Module(BaseModule):
         """Goes on with data and labels of other shapes; parameters, gradients and optimizer stay."""
         before = self._bound()
         self._make_executors(data_shapes, label_shapes, before)
-        for old, new in zip(before.execs, self._exec_group.execs):
-            new._monitor = old._monitor
+        self._exec_group.keep_monitors_of(before)
 
     def get_params(self):
         """(arg_params, aux_params): copies of the parameters, name to array on the CPU.

@@ -86,8 +86,7 @@ class DataParallelExecutorGroup(ExecutorGroup):
         """Goes on with data and labels of other shapes; parameters, gradients and states stay."""
         before = copy.copy(self)
         self._bind_all(descriptions(data_shapes), descriptions(label_shapes) or None, before)
-        for old, new in zip(before.execs, self.execs):
-            new._monitor = old._monitor
+        self.keep_monitors_of(before)
 
     @property
     def shared_data_arrays(self):

@@ -6,6 +6,8 @@
 
 namespace headrace::device {
 
+constexpr int kCounterBytes = 16;  // of the words that one counter gives
+
 struct VariateArguments {
   void* to;
   int64_t count;
@@ -46,7 +48,7 @@ inline double uniform(const Words& words, int which, double) {
 }
 
 template <class Real>
-constexpr int kRows = 16 / sizeof(Real);  // elements of a counter, kCounters apart
+constexpr int kRows = kCounterBytes / sizeof(Real);  // elements of a counter, kCounters apart
 
 // Calls f(words, first element) for each counter.
 template <class Real, class F>

@@ -14,9 +14,9 @@ namespace {
 
 constexpr const char* kFillHeader = "ops/random/fill.cuh";
 
-// About: each makes 16 bytes of numbers.
+// How many counters so many numbers take, about.
 int64_t counters_for(int64_t count, size_t number_size) {
-  const auto of_counter = static_cast<int64_t>(16 / number_size);
+  const auto of_counter = static_cast<int64_t>(device::kCounterBytes / number_size);
   return (count + of_counter - 1) / of_counter;
 }
 
