@@ -19,6 +19,7 @@ for variable in ("HEADRACE_WORKERS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPEN
 
 LEAST_SECONDS = 0.05  # a measurement repeats its case until it has taken this long
 LONG_SECONDS = 1.0  # calls that take longer are two, of which the first may also do what is done once
+ENDLESS_SECONDS = 10.0  # and these are one: what is done once weighs nothing
 BURST_SECONDS, PAUSE_SECONDS = 0.003, 0.002  # a notebook or a server works for a moment, then sleeps
 
 
@@ -56,6 +57,8 @@ def seconds_of(work, finish=None, pause=False) -> float:
         return taken
 
     first = seconds(1)
+    if first >= ENDLESS_SECONDS:
+        return first
     if first >= LONG_SECONDS:
         return min(first, seconds(1))
     calls = 1

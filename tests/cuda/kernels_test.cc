@@ -118,6 +118,22 @@ TEST(CudaKernelsSlow, PositionsOfExtremes) {
     expect_as_on_host({x}, [axis](const Arrays& in) { return apply("_npi_argmin", in, {{"axis", int64_t{axis}}}); });
 }
 
+// Which are cut among many threads: the best stands anywhere, and equal ones in several parts.
+TEST(CudaKernelsSlow, PositionsOfExtremesInLongRows) {
+  for (const Shape& shape : {Shape{70'001}, Shape{2, 40'000}, Shape{30'000, 3}})
+    for (const char* name : {"_npi_argmax", "_npi_argmin"})
+      for (const DType dtype : {DType::kFloat32, DType::kInt8})
+        expect_as_on_host({varied(shape, dtype, 16)}, [&](const Arrays& in) {
+          return apply(name, in, {{"axis", shape[0] == 2 ? int64_t{1} : int64_t{0}}});
+        });
+  for (const size_t place : {0, 33'333, 70'000}) {
+    std::vector<float> row(70'001, 2);
+    row[place] = static_cast<float>(kNan);
+    row.back() = 3;
+    expect_as_on_host({array(row)}, [](const Arrays& in) { return apply("_npi_argmax", in, {{"axis", int64_t{0}}}); });
+  }
+}
+
 // --- copies ----------------------------------------------------------------------------------------------------------
 
 TEST(CudaKernelsSlow, CopiesOfTransposedArraysOfEveryDType) {
@@ -279,6 +295,23 @@ TEST(CudaKernelsSlow, PositionsOutOfRangeRaise) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kIndex);
     EXPECT_NE(std::string(error.what()).find("index 7 is out of bounds for axis 0 with size 4"), std::string::npos);
+  }
+}
+
+// Many blocks look at them.
+TEST(CudaKernelsSlow, TheFirstOfManyPositionsOutOfRangeRaises) {
+  const NDArray x = as_in_context(varied({4, 3}, DType::kFloat32, 44), kGpu0);
+  for (const size_t place : {5, 20'000, 49'999}) {
+    std::vector<float> places(50'000, 1);
+    places[place] = 7;
+    if (place + 3 < places.size()) places[place + 3] = 8;
+    const NDArray at = as_in_context(array(places), kGpu0);
+    try {
+      as_in_context(apply("take", {x, at}, {{"mode", std::string("raise")}}), {}).wait_to_read();
+      FAIL() << "nothing was raised";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("index 7 is out of bounds"), std::string::npos) << error.what();
+    }
   }
 }
 

@@ -22,23 +22,45 @@ struct Group {
   // thread of the group has it.
   template <class T, class Combine>
   static T combined(T mine, const Combine& combine) {
-    if constexpr (kWidth == 1) {
+    if constexpr (kWidth == 1)
       return mine;
-    } else if constexpr (kWidth <= 32 && !kAcross && sizeof(T) <= 8) {
-      for (int step = kWidth / 2; step > 0; step /= 2) mine = combine(mine, __shfl_xor_sync(~0u, mine, step));
-      return mine;
-    } else {
-      __shared__ T values[kBlockThreads];
-      T* const own = values + number() * kWidth;
+    else if constexpr (kAcross || sizeof(T) > 8)
+      return combined_in_memory(mine, combine);
+    else
+      return combined_by_warps(mine, combine);
+  }
+
+ private:
+  // Within warps by registers, then of the warps of the group.
+  template <class T, class Combine>
+  static T combined_by_warps(T mine, const Combine& combine) {
+    constexpr int kWarp = 32, kWarps = kWidth / kWarp;
+    for (int step = (kWidth < kWarp ? kWidth : kWarp) / 2; step > 0; step /= 2)
+      mine = combine(mine, __shfl_xor_sync(~0u, mine, step));
+    if constexpr (kWarps > 1) {
+      __shared__ T values[kBlockThreads / kWarp];
       __syncthreads();  // an earlier call is over with them
-      own[lane()] = mine;
-      for (int step = kWidth / 2; step > 0; step /= 2) {
-        __syncthreads();
-        if (lane() < step) own[lane()] = combine(own[lane()], own[lane() + step]);
-      }
+      if (threadIdx.x % kWarp == 0) values[threadIdx.x / kWarp] = mine;
       __syncthreads();
-      return own[0];
+      const T* const own = values + number() * kWarps;
+      mine = own[0];
+      for (int warp = 1; warp < kWarps; ++warp) mine = combine(mine, own[warp]);
     }
+    return mine;
+  }
+
+  template <class T, class Combine>
+  static T combined_in_memory(T mine, const Combine& combine) {
+    __shared__ T values[kBlockThreads];
+    T* const own = values + number() * kWidth;
+    __syncthreads();  // an earlier call is over with them
+    own[lane()] = mine;
+    for (int step = kWidth / 2; step > 0; step /= 2) {
+      __syncthreads();
+      if (lane() < step) own[lane()] = combine(own[lane()], own[lane() + step]);
+    }
+    __syncthreads();
+    return own[0];
   }
 };
 

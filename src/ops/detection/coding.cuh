@@ -17,7 +17,7 @@ struct EncodeArguments {
   int64_t count, anchors_of_image, refs_of_image;  // count: of anchors
 };
 
-// The first match that there is not: its place, or -1, and its number.
+// The first match of a block that there is not: its place, or -1, and its number.
 struct WrongMatch {
   int64_t place;
   double match;
@@ -26,7 +26,7 @@ struct WrongMatch {
 struct MatchCheckArguments {
   const void* samples;
   const void* matches;
-  WrongMatch* wrong;
+  WrongMatch* found;  // of each block
   int64_t count, refs_of_image;
 };
 
@@ -38,13 +38,10 @@ struct DecodeArguments {
   double factors[4], clip;
 };
 
-constexpr unsigned kMatchThreads = 256;  // of the one block that checks, as in op/device/group.cuh
-
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
-#include "op/device/grid.cuh"
-#include "op/device/group.cuh"
+#include "op/device/first_wrong.cuh"
 #include "ops/detection/box_overlap.h"
 
 namespace headrace::device {
@@ -64,17 +61,15 @@ inline bool is_match(Compute match, int64_t refs) {
   return match >= 0 && match < static_cast<Compute>(refs);
 }
 
-// By one block.
 template <class Compute, class T>
 inline void check_matches(const MatchCheckArguments& a) {
-  int64_t first = a.count;
-  for (int64_t i = threadIdx.x; i < a.count && first == a.count; i += kBlockThreads)
-    if (is_sample<Compute, T>(a.samples, i) && !is_match(coded_number<Compute, T>(a.matches, i), a.refs_of_image))
-      first = i;
-  first = Group<kBlockThreads>::combined(first, Lesser());
+  const int64_t first = first_wrong(a.count, [&](int64_t i) {
+    return is_sample<Compute, T>(a.samples, i) && !is_match(coded_number<Compute, T>(a.matches, i), a.refs_of_image);
+  });
   if (threadIdx.x != 0) return;
-  a.wrong->place = first < a.count ? first : -1;
-  a.wrong->match = first < a.count ? static_cast<double>(coded_number<Compute, T>(a.matches, first)) : 0.0;
+  WrongMatch& found = a.found[blockIdx.x];
+  found.place = first < a.count ? first : -1;
+  found.match = first < a.count ? static_cast<double>(coded_number<Compute, T>(a.matches, first)) : 0.0;
 }
 
 template <class Compute, class T>

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "op/check_cuda.h"
 #include "op/kernel_table.h"
-#include "op/launch_cuda.h"
 #include "ops/detection/coding.cuh"
 #include "ops/detection/coding.h"
 
@@ -17,12 +17,12 @@ void launch_coding(const char* function, const char* name, DType dtype, KernelGr
 
 // The work fails when the stream has come to it and a sample is matched with what there is not.
 void raise_wrong_match(KernelContext& c, int64_t refs) {
-  auto* const wrong = c.workspace<device::WrongMatch>(1);
-  const device::MatchCheckArguments arguments{c.input(0).data, c.input(1).data, wrong, c.input(0).size, refs};
-  launch_coding("check_matches", "MatchCheckArguments", c.input(0).dtype, {1, device::kMatchThreads}, arguments);
-  read_on_host(wrong, sizeof *wrong, [refs, name = std::string(c.name())](const void* bytes) {
-    const auto* const found = static_cast<const device::WrongMatch*>(bytes);
-    if (found->place >= 0) fail_match(name.c_str(), found->match, refs);
+  const KernelGrid grid = check_grid(c.input(0).size);
+  auto* const found = c.workspace<device::WrongMatch>(grid.blocks);
+  const device::MatchCheckArguments arguments{c.input(0).data, c.input(1).data, found, c.input(0).size, refs};
+  launch_coding("check_matches", "MatchCheckArguments", c.input(0).dtype, grid, arguments);
+  raise_found(found, grid, [refs, name = std::string(c.name())](const device::WrongMatch& wrong) {
+    fail_match(name.c_str(), wrong.match, refs);
   });
 }
 

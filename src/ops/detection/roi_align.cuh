@@ -13,7 +13,7 @@ struct Measured {
   T low[2], size[2];
 };
 
-// The first region that the host raises an error for: its number, or -1, and its own numbers.
+// The first region of a block that the host raises an error for: its number, or -1, and its own numbers.
 struct WrongRegion {
   int64_t place;
   double numbers[5];
@@ -22,7 +22,7 @@ struct WrongRegion {
 struct MeasureArguments {
   const void* regions;
   void* measured;
-  WrongRegion* wrong;
+  WrongRegion* found;  // of each block
   int64_t count, images;
   int64_t cells[2], ratio, aligned;
   double scale;
@@ -37,13 +37,10 @@ struct AlignArguments {
   int64_t regions, channels, height, width, grid_height, grid_width, own_channels;
 };
 
-constexpr unsigned kMeasureThreads = 256;  // of the one block that measures, as in op/device/group.cuh
-
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
-#include "op/device/grid.cuh"
-#include "op/device/group.cuh"
+#include "op/device/first_wrong.cuh"
 #include "ops/detection/region_places.h"
 #include "ops/detection/region_taps.h"
 
@@ -69,22 +66,20 @@ inline bool measure(const MeasureArguments& a, const Compute* region, Measured<C
   return fits;
 }
 
-// By one block.
 template <class Compute, class T>
 inline void measure_regions(const MeasureArguments& a) {
   const auto number = [&](int64_t r, int k) {
     return numeric_cast<Compute>(static_cast<const T*>(a.regions)[5 * r + k]);
   };
-  int64_t first = a.count;
-  for (int64_t r = threadIdx.x; r < a.count; r += kBlockThreads) {
+  const int64_t first = first_wrong(a.count, [&](int64_t r) {
     Compute region[5];
     for (int k = 0; k < 5; ++k) region[k] = number(r, k);
-    if (!measure(a, region, static_cast<Measured<Compute>*>(a.measured)[r]) && r < first) first = r;
-  }
-  first = Group<kBlockThreads>::combined(first, Lesser());
+    return !measure(a, region, static_cast<Measured<Compute>*>(a.measured)[r]);
+  });
   if (threadIdx.x != 0) return;
-  a.wrong->place = first < a.count ? first : -1;
-  for (int k = 0; k < 5; ++k) a.wrong->numbers[k] = first < a.count ? static_cast<double>(number(first, k)) : 0.0;
+  WrongRegion& found = a.found[blockIdx.x];
+  found.place = first < a.count ? first : -1;
+  for (int k = 0; k < 5; ++k) found.numbers[k] = first < a.count ? static_cast<double>(number(first, k)) : 0.0;
 }
 
 // Where sample k of a cell lies.

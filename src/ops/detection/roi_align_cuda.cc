@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "op/check_cuda.h"
 #include "op/kernel_table.h"
-#include "op/launch_cuda.h"
 #include "ops/creation/creation.h"
 #include "ops/detection/regions.h"
 #include "ops/detection/roi_align.cuh"
@@ -36,23 +36,20 @@ void* measure_regions(KernelContext& c, const Tensor& regions, int64_t images, c
   const bool is_double = regions.dtype == DType::kFloat64;
   const size_t each = is_double ? sizeof(device::Measured<double>) : sizeof(device::Measured<float>);
   const int64_t count = regions.shape[0];
+  const KernelGrid grid = check_grid(count);
   const device::MeasureArguments arguments{.regions = regions.data,
                                            .measured = c.workspace(static_cast<size_t>(count) * each),
-                                           .wrong = c.workspace<device::WrongRegion>(1),
+                                           .found = c.workspace<device::WrongRegion>(grid.blocks),
                                            .count = count,
                                            .images = images,
                                            .cells = {a.pooled_size[0], a.pooled_size[1]},
                                            .ratio = a.sample_ratio,
                                            .aligned = a.aligned,
                                            .scale = a.spatial_scale};
-  launch_cuda({kAlignHeader, kernel_for("measure_regions", regions.dtype), "MeasureArguments"},
-              {1, device::kMeasureThreads}, arguments);
-  read_on_host(arguments.wrong, sizeof(device::WrongRegion),
-               [a, is_double, name = std::string(c.name())](const void* bytes) {
-                 const auto* const wrong = static_cast<const device::WrongRegion*>(bytes);
-                 if (wrong->place >= 0)
-                   (is_double ? check_region<double> : check_region<float>)(name.c_str(), wrong->numbers, a);
-               });
+  launch_cuda({kAlignHeader, kernel_for("measure_regions", regions.dtype), "MeasureArguments"}, grid, arguments);
+  raise_found(arguments.found, grid, [a, is_double, name = std::string(c.name())](const device::WrongRegion& wrong) {
+    (is_double ? check_region<double> : check_region<float>)(name.c_str(), wrong.numbers, a);
+  });
   return arguments.measured;
 }
 

@@ -23,18 +23,21 @@ struct MarkArguments {
   double on, off;
 };
 
-// What is written of the first index that is out of range: its place among the indices, or -1, and its value.
+// The first index out of range that a block has found: its place among the indices, or -1, and its value.
+struct WrongIndex {
+  int64_t place, value;
+};
+
 struct CheckArguments {
   const void* indices;
-  int64_t* found;
+  WrongIndex* found;  // of each block
   int64_t count, least, extent;
 };
 
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
-#include "op/device/grid.cuh"
-#include "op/device/group.cuh"
+#include "op/device/first_wrong.cuh"
 #include "op/device/pack.cuh"
 
 namespace headrace::device {
@@ -97,17 +100,13 @@ inline void mark_positions(const MarkArguments& a) {
   }
 }
 
-// By one block.
 template <class Index>
 inline void find_outside(const CheckArguments& a) {
   const auto value = [&](int64_t k) { return numeric_cast<int64_t>(static_cast<const Index*>(a.indices)[k]); };
-  int64_t first = a.count;
-  for (int64_t k = threadIdx.x; k < a.count && first == a.count; k += kBlockThreads)
-    if (value(k) < a.least || value(k) >= a.extent) first = k;
-  first = Group<kBlockThreads>::combined(first, Lesser());
-  if (threadIdx.x != 0) return;
-  a.found[0] = first < a.count ? first : -1;
-  a.found[1] = first < a.count ? value(first) : 0;
+  const int64_t first =
+      first_wrong(a.count, [&](int64_t k) { return value(k) < a.least || value(k) >= a.extent; });
+  if (threadIdx.x == 0)
+    a.found[blockIdx.x] = first < a.count ? WrongIndex{first, value(first)} : WrongIndex{-1, 0};
 }
 
 }  // namespace headrace::device

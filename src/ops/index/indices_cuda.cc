@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "op/check_cuda.h"
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
 #include "ops/creation/creation.h"
@@ -12,7 +13,6 @@ namespace headrace {
 namespace {
 
 constexpr const char* kHeader = "ops/index/indices.cuh";
-constexpr unsigned kThreads = 256;  // find_outside works with blocks of so many
 
 }  // namespace
 
@@ -20,17 +20,17 @@ void raise_outside(KernelContext& c, const Positions& positions, int64_t extent)
   const bool may_raise =
       extent == 0 || positions.mode == IndexMode::kRaise || positions.mode == IndexMode::kRaiseNegative;
   if (positions.indices.size == 0 || !may_raise) return;
-  auto* const outside = c.workspace<int64_t>(2);
+  const KernelGrid grid = check_grid(positions.indices.size);
+  auto* const found = c.workspace<device::WrongIndex>(grid.blocks);
   const int64_t least = positions.mode == IndexMode::kRaise ? -extent : 0;
-  const device::CheckArguments arguments{positions.indices.data, outside, positions.indices.size, least, extent};
-  launch_cuda({kHeader, fmt::format("find_outside<{}>", element_name(positions.indices.dtype)), "CheckArguments"},
-              {1, kThreads}, arguments);
-  read_on_host(outside, 2 * sizeof(int64_t),
-               [name = std::string(c.name()), axis = positions.axis, extent](const void* bytes) {
-                 const auto* const found = static_cast<const int64_t*>(bytes);
-                 check(found[0] < 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", name,
-                       found[1], axis, extent);
-               });
+  const device::CheckArguments arguments{positions.indices.data, found, positions.indices.size, least, extent};
+  launch_cuda({kHeader, fmt::format("find_outside<{}>", element_name(positions.indices.dtype)), "CheckArguments"}, grid,
+              arguments);
+  raise_found(found, grid,
+              [name = std::string(c.name()), axis = positions.axis, extent](const device::WrongIndex& wrong) {
+                fail(ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", name, wrong.value,
+                     axis, extent);
+              });
 }
 
 namespace {

@@ -17,7 +17,7 @@ struct DrawArguments {
   uint64_t key;
 };
 
-// The first parameters that a distribution does not have: their place, or -1, and their values.
+// The first parameters of a block that a distribution does not have: their place, or -1, and their values.
 struct WrongParameters {
   int64_t place;
   double values[2];
@@ -25,17 +25,14 @@ struct WrongParameters {
 
 struct ParameterCheckArguments {
   ParameterArrays parameters;
-  WrongParameters* found;
+  WrongParameters* found;  // of each block
   int64_t sets;
 };
-
-constexpr unsigned kCheckThreads = 256;  // of the one block that checks, as in op/device/group.cuh
 
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
-#include "op/device/grid.cuh"
-#include "op/device/group.cuh"
+#include "op/device/first_wrong.cuh"
 #include "op/formula/special_functions.cc"
 #include "ops/random/samplers.h"
 #include "ops/random/stream.cuh"
@@ -61,15 +58,13 @@ inline void draw_samples(const DrawArguments& a) {
   }
 }
 
-// By one block.
 template <Distribution kKind, bool kAsNp, class First, class Second>
 inline void find_wrong_parameters(const ParameterCheckArguments& a) {
-  int64_t first = a.sets;
-  for (int64_t k = threadIdx.x; k < a.sets && first == a.sets; k += kBlockThreads)
-    if (!has_parameters(kKind, kAsNp, parameter_set<First, Second>(a.parameters, k).values)) first = k;
-  first = Group<kBlockThreads>::combined(first, Lesser());
+  const int64_t first = first_wrong(a.sets, [&](int64_t k) {
+    return !has_parameters(kKind, kAsNp, parameter_set<First, Second>(a.parameters, k).values);
+  });
   if (threadIdx.x != 0) return;
-  WrongParameters& found = *a.found;
+  WrongParameters& found = a.found[blockIdx.x];
   found.place = first < a.sets ? first : -1;
   const ParameterSet set = parameter_set<First, Second>(a.parameters, first < a.sets ? first : 0);
   found.values[0] = set.values[0];

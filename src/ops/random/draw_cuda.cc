@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "op/check_cuda.h"
 #include "op/kernel_table.h"
-#include "op/launch_cuda.h"
 #include "ops/random/draw.cuh"
 #include "ops/random/draw.h"
 #include "ops/random/generator.h"
@@ -21,17 +21,18 @@ std::span<const Tensor> inputs_of(const KernelContext& c) {
 // The work fails when the stream has come to it and the distribution has not all parameters.
 void raise_wrong_parameters(KernelContext& c, const Draws& draws, const device::ParameterArrays& parameters,
                             const std::string& kinds) {
-  auto* const found = c.workspace<device::WrongParameters>(1);
+  const KernelGrid grid = check_grid(c.input(0).size);
+  auto* const found = c.workspace<device::WrongParameters>(grid.blocks);
   const device::ParameterCheckArguments arguments{parameters, found, c.input(0).size};
   launch_cuda({kDrawHeader,
                fmt::format("find_wrong_parameters<static_cast<Distribution>({}), {}, {}>",
                            static_cast<int>(draws.distribution.kind), draws.as_np, kinds),
                "ParameterCheckArguments"},
-              {1, device::kCheckThreads}, arguments);
-  read_on_host(found, sizeof *found, [&distribution = draws.distribution, as_np = draws.as_np](const void* bytes) {
-    const auto* const wrong = static_cast<const device::WrongParameters*>(bytes);
-    if (wrong->place >= 0) check_parameters(distribution, wrong->values, as_np);
-  });
+              grid, arguments);
+  raise_found(found, grid,
+              [&distribution = draws.distribution, as_np = draws.as_np](const device::WrongParameters& wrong) {
+                check_parameters(distribution, wrong.values, as_np);
+              });
 }
 
 void draw_samples_cuda(KernelContext& c, const Draws& draws) {

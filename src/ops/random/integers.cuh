@@ -18,7 +18,7 @@ struct WeightArguments {
   int64_t rows, length;
 };
 
-// What is found of weights: the place of the first one that is none, or -1, what it is, and how many are above 0.
+// What a block has found of weights: the place of the first one that is none, or -1, what it is, and how many are above 0.
 struct FoundWeights {
   int64_t place;
   double value;
@@ -27,7 +27,7 @@ struct FoundWeights {
 
 struct WeightCheckArguments {
   const void* from;
-  FoundWeights* found;
+  FoundWeights* found;  // of each block
   int64_t count;
 };
 
@@ -62,15 +62,14 @@ struct CategoryGradientArguments {
   int64_t count, per_row, length;  // count: of weights
 };
 
-constexpr unsigned kWeightThreads = 256;  // of blocks that work on a row, or check, as in op/device/group.cuh
+constexpr unsigned kWeightThreads = 256;  // of blocks that work on a row, as in op/device/group.cuh
 
 }  // namespace headrace::device
 
 #ifdef HEADRACE_DEVICE_CODE
 #include <cmath>
 
-#include "op/device/grid.cuh"
-#include "op/device/group.cuh"
+#include "op/device/first_wrong.cuh"
 #include "ops/random/samplers.h"
 #include "ops/random/stream.cuh"
 
@@ -115,18 +114,17 @@ inline void sum_long_rows(const WeightArguments& a) {
   }
 }
 
-// By one block.
 template <class T>
 inline void check_weights(const WeightCheckArguments& a) {
   const auto weight = [&](int64_t k) { return numeric_cast<double>(static_cast<const T*>(a.from)[k]); };
-  int64_t first = a.count, usable = 0;
-  for (int64_t k = threadIdx.x; k < a.count; k += kBlockThreads) {
-    if (!(weight(k) >= 0) && k < first) first = k;
+  int64_t usable = 0;
+  const int64_t first = first_wrong(a.count, [&](int64_t k) {
     usable += weight(k) > 0 ? 1 : 0;
-  }
-  first = Group<kBlockThreads>::combined(first, Lesser());
+    return !(weight(k) >= 0);
+  });
   usable = Group<kBlockThreads>::combined(usable, Plus());
-  if (threadIdx.x == 0) *a.found = {first < a.count ? first : -1, first < a.count ? weight(first) : 0.0, usable};
+  if (threadIdx.x == 0)
+    a.found[blockIdx.x] = {first < a.count ? first : -1, first < a.count ? weight(first) : 0.0, usable};
 }
 
 // How many sums are below a value, or up to it; but not all.

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "op/check_cuda.h"
 #include "op/kernel_table.h"
-#include "op/launch_cuda.h"
 #include "ops/creation/creation.h"
 #include "ops/index/selection_cuda.h"
 #include "ops/random/categories.h"
@@ -68,11 +68,18 @@ const double* running_sums(KernelContext& c, const Tensor& weights, int64_t leng
 // Calls look(FoundWeights) on a thread of the host when the stream has come to it; what it raises fails the work.
 template <class Look>
 void look_at_weights(KernelContext& c, const Tensor& weights, Look look) {
-  auto* const found = c.workspace<FoundWeights>(1);
+  const KernelGrid grid = check_grid(weights.size);
+  auto* const found = c.workspace<FoundWeights>(grid.blocks);
   const device::WeightCheckArguments arguments{weights.data, found, weights.size};
   launch_cuda({kIntegerHeader, fmt::format("check_weights<{}>", element_name(weights.dtype)), "WeightCheckArguments"},
-              {1, device::kWeightThreads}, arguments);
-  read_on_host(found, sizeof *found, [look](const void* bytes) { look(*static_cast<const FoundWeights*>(bytes)); });
+              grid, arguments);
+  read_found(found, grid, [look](std::span<const FoundWeights> all) {
+    const FoundWeights* const wrong = first_of(all);
+    FoundWeights whole = wrong ? *wrong : FoundWeights{-1, 0, 0};
+    whole.usable = 0;
+    for (const FoundWeights& one : all) whole.usable += one.usable;
+    look(whole);
+  });
 }
 
 void raise_wrong_probabilities(KernelContext& c, const Tensor& p) {

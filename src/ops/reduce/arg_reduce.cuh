@@ -5,10 +5,18 @@
 
 namespace headrace::device {
 
+// Of a row that is cut, each part has a place, behind those of the rows' earlier parts.
 struct ArgReduceArguments {
   const void* from;
   void* to;
-  int64_t rows, length, inner;
+  int64_t rows, length, inner, parts, part;
+};
+
+struct BestPartArguments {
+  const void* from;
+  const int64_t* places;
+  void* to;
+  int64_t rows, length, inner, parts;
 };
 
 }  // namespace headrace::device
@@ -33,17 +41,42 @@ struct BetterPlace {
   using Compute = std::conditional_t<is_real<T>, std::conditional_t<std::is_same_v<T, double>, double, float>, T>;
 };
 
+// The row that begins here and at every `inner`-th element behind.
+template <class T>
+inline const T* row_at(const void* from, int64_t row, int64_t length, int64_t inner) {
+  return static_cast<const T*>(from) + row / inner * length * inner + row % inner;
+}
+
 template <class T, class Position, bool kLargest, int kWidth>
 inline void arg_reduce(const ArgReduceArguments& a) {
   using Threads = Group<kWidth>;
+  const int64_t pieces = a.rows * a.parts;
+  for (int64_t first = blockIdx.x * static_cast<int64_t>(Threads::kCount); first < pieces;
+       first += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const int64_t piece = first + Threads::number();
+    const int64_t seen = piece < pieces ? piece : first;  // threads without a piece repeat the block's first
+    const int64_t row = seen % a.rows, begin = seen / a.rows * a.part;
+    const int64_t end = begin + a.part < a.length ? begin + a.part : a.length;
+    const BetterPlace<T, kLargest> better{row_at<T>(a.from, row, a.length, a.inner), a.inner};
+    int64_t best = -1;
+    for (int64_t i = begin + Threads::lane(); i < end; i += kWidth) best = better(best, i);
+    best = Threads::combined(best, better);
+    if (piece < pieces && Threads::lane() == 0) static_cast<Position*>(a.to)[piece] = numeric_cast<Position>(best);
+  }
+}
+
+// The best of the places that arg_reduce found in the parts of each row.
+template <class T, class Position, bool kLargest>
+inline void best_part(const BestPartArguments& a) {
+  using Threads = Group<32>;
   for (int64_t first = blockIdx.x * static_cast<int64_t>(Threads::kCount); first < a.rows;
        first += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
     const int64_t row = first + Threads::number();
-    const int64_t seen = row < a.rows ? row : first;  // threads without a row repeat the block's first
-    const BetterPlace<T, kLargest> better{
-        static_cast<const T*>(a.from) + seen / a.inner * a.length * a.inner + seen % a.inner, a.inner};
+    const int64_t seen = row < a.rows ? row : first;  // as above
+    const BetterPlace<T, kLargest> better{row_at<T>(a.from, seen, a.length, a.inner), a.inner};
     int64_t best = -1;
-    for (int64_t i = Threads::lane(); i < a.length; i += kWidth) best = better(best, i);
+    for (int64_t i = Threads::lane(); i < a.parts; i += Threads::kThreads)
+      best = better(best, a.places[i * a.rows + seen]);
     best = Threads::combined(best, better);
     if (row < a.rows && Threads::lane() == 0) static_cast<Position*>(a.to)[row] = numeric_cast<Position>(best);
   }

@@ -9,16 +9,28 @@
 namespace headrace {
 namespace {
 
-void arg_reduce_cuda(KernelContext&, const Tensor& input, const AxisSpace& space, bool largest, const Tensor& output) {
+constexpr const char* kHeader = "ops/reduce/arg_reduce.cuh";
+
+void arg_reduce_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, bool largest,
+                     const Tensor& output) {
   if (output.size == 0) return;
+  const int64_t rows = space.outer * space.inner;
   const RowWidth width(space.length, space.inner);
-  const device::ArgReduceArguments arguments{input.data, output.data, space.outer * space.inner, space.length,
-                                             space.inner};
-  launch_cuda({"ops/reduce/arg_reduce.cuh",
-               fmt::format("arg_reduce<{}, {}, {}, {}>", element_name(input.dtype), element_name(output.dtype), largest,
-                           width.threads),
-               "ArgReduceArguments"},
-              width.grid(arguments.rows), arguments);
+  const int64_t per_block = RowWidth::kBlock / width.threads;
+  const RowParts cut(space.length, width.threads, (rows + per_block - 1) / per_block);
+  const std::string type = element_name(input.dtype), place = element_name(output.dtype);
+  auto* const places = cut.count > 1 ? c.workspace<int64_t>(static_cast<size_t>(rows * cut.count)) : nullptr;
+  const device::ArgReduceArguments arguments{
+      input.data, places ? places : output.data, rows, space.length, space.inner, cut.count, cut.length};
+  launch_cuda(
+      {kHeader,
+       fmt::format("arg_reduce<{}, {}, {}, {}>", type, places ? "int64_t" : place, largest, width.threads),
+       "ArgReduceArguments"},
+      width.grid(rows * cut.count), arguments);
+  if (!places) return;
+  const device::BestPartArguments parts{input.data, places, output.data, rows, space.length, space.inner, cut.count};
+  launch_cuda({kHeader, fmt::format("best_part<{}, {}, {}>", type, place, largest), "BestPartArguments"},
+              grid_of(rows * RowWidth::kWarp), parts);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
 #include "ops/reduce/reduction.h"
+#include "ops/reduce/row_width_cuda.h"
 
 namespace headrace {
 namespace {
@@ -19,10 +20,7 @@ constexpr const char* kReductionKernel = "reduction";  // see kernel_name()
 constexpr int kBlockThreads = 256;                     // as in op/device/group.cuh
 constexpr int kWarp = 32;
 constexpr int kLanesAcross = 8;               // threads to a result where neighbours belong to different ones
-constexpr int64_t kShort = 16;                // so few elements are one thread's
-constexpr int64_t kManyThreads = 256 * 1024;  // so many keep any GPU busy
-constexpr int64_t kLeastOfThread = 16;        // elements, below which no more threads are worth it
-constexpr int64_t kMostChunks = 1024;
+constexpr int64_t kShort = 16;  // so few elements are one thread's
 
 // Dimensions of one kind, neighbours that all operands walk through evenly being one.
 struct Dimensions {
@@ -244,19 +242,14 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
                          .has_initial = options.initial.has_value()};
   for (const Operand& input : inputs) kernel.inputs.push_back(input.dtype);
   const double count = options.count.value_or(static_cast<double>(elements));
-  // How what goes into one result is cut follows from how operands lie, so that sums do not depend on the GPU.
-  const int64_t wanted = std::min({elements / (kLeastOfThread * kernel.threads_of_result()),
-                                   kManyThreads / (kBlockThreads * kernel.blocks(results, 1)), kMostChunks});
-  if (wanted <= 1) return launch_reduction({kernel, layout, inputs, output.data, 1, elements, count, options});
-  const int64_t whole = std::max(kernel.along, 1);
-  const int64_t chunk = (elements + wanted * whole - 1) / (wanted * whole) * whole;
-  const int64_t chunks = (elements + chunk - 1) / chunk;
-  void* const parts = context.workspace(static_cast<size_t>(results * chunks) * item_size(held));
+  const RowParts cut(elements, kernel.threads_of_result(), kernel.blocks(results, 1), std::max(kernel.along, 1));
+  if (cut.count == 1) return launch_reduction({kernel, layout, inputs, output.data, 1, elements, count, options});
+  void* const parts = context.workspace(static_cast<size_t>(results * cut.count) * item_size(held));
   kernel.is_whole = kernel.has_initial = false;
-  launch_reduction({kernel, layout, inputs, parts, chunks, chunk, count, options});
-  const std::array<int64_t, 2> strides = {chunks, 1};
+  launch_reduction({kernel, layout, inputs, parts, cut.count, cut.length, count, options});
+  const std::array<int64_t, 2> strides = {cut.count, 1};
   const Operand partial{parts, dtype_of(held), strides.data()};
-  const Layout rows(Shape{results, chunks}, {&partial, 1}, 0b10);
+  const Layout rows(Shape{results, cut.count}, {&partial, 1}, 0b10);
   const ReductionOptions last{.initial = options.initial};
   const ReductionKernel merge{.prologue = same(),
                               .epilogue = reduction.epilogue(),
@@ -269,7 +262,7 @@ void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape
                               .reduced = rows.reduced.size(),
                               .width = kWarp,
                               .has_initial = options.initial.has_value()};
-  launch_reduction({merge, rows, {&partial, 1}, output.data, 1, chunks, count, last});
+  launch_reduction({merge, rows, {&partial, 1}, output.data, 1, cut.count, count, last});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How many threads of a GPU work on one row.
+// How many threads of a GPU work on one row, and into how many parts a long one is cut.
 #pragma once
 
 #include <algorithm>
@@ -51,6 +51,24 @@ struct RowWidth {
 
  private:
   int64_t length_;
+};
+
+// What one result is made of, cut for several groups of threads where the results alone would leave a GPU idle. It
+// follows from how operands lie, so that sums do not depend on the GPU.
+struct RowParts {
+  // Of `elements`, which so many threads would go through together, all results being the work of `blocks`. A part is
+  // a multiple of `whole` elements, but for the last.
+  RowParts(int64_t elements, int64_t threads, int64_t blocks, int64_t whole = 1) {
+    constexpr int64_t kManyThreads = 256 * 1024;  // so many keep any GPU busy
+    constexpr int64_t kLeastOfThread = 16;        // elements, below which no more threads are worth it
+    constexpr int64_t kMost = 1024;
+    const int64_t wanted =
+        std::min({elements / (kLeastOfThread * threads), kManyThreads / (RowWidth::kBlock * blocks), kMost});
+    length = wanted <= 1 ? elements : (elements + wanted * whole - 1) / (wanted * whole) * whole;
+    count = wanted <= 1 ? 1 : (elements + length - 1) / length;
+  }
+
+  int64_t count, length;
 };
 
 }  // namespace headrace
