@@ -10,10 +10,8 @@
 namespace headrace::gluon::loss {
 namespace {
 
-NDArray times(const NDArray& x, const NDArray& factor) { return call("broadcast_mul", {x, factor}); }
-
 NDArray weighted(NDArray loss, double weight, const NDArray& sample_weight) {
-  if (sample_weight) loss = times(loss, sample_weight);
+  if (sample_weight) loss = loss * sample_weight;
   return weight == 1 ? loss : loss * weight;
 }
 
@@ -51,14 +49,14 @@ NDArray logistic(const NDArray& pred, const NDArray& label) { return relu(pred) 
 
 NDArray binary_entropy_of_scores(const NDArray& pred, const NDArray& label, const NDArray& pos_weight) {
   if (!pos_weight) return logistic(pred, label);
-  const NDArray scale = times(label, pos_weight - 1) + 1;
+  const NDArray scale = label * (pos_weight - 1) + 1;
   return pred - pred * label + scale * (softplus(-abs(pred)) + relu(-pred));
 }
 
 NDArray binary_entropy_of_probabilities(const NDArray& pred, const NDArray& label, const NDArray& pos_weight) {
   constexpr double kTiny = 1e-12;
   NDArray positive = log(pred + kTiny) * label;
-  if (pos_weight) positive = times(positive, pos_weight);
+  if (pos_weight) positive = positive * pos_weight;
   return -(positive + log(1.0 - pred + kTiny) * (1.0 - label));
 }
 
@@ -180,7 +178,7 @@ NDArray SDMLLoss::operator()(const NDArray& x1, const NDArray& x2) const {
   const NDArray other = shaped_like(x2, x1, "SDMLLoss");
   check(x1.ndim() == 2, ErrorKind::kValue, "SDMLLoss: expected arrays of shape (n, d), got {}", to_string(x1.shape()));
   const auto with_axis = [](const NDArray& x, int64_t axis) { return call("expand_dims", {x}, {{"axis", axis}}); };
-  const NDArray apart = square(call("broadcast_sub", {with_axis(x1, 1), with_axis(other, 0)}));
+  const NDArray apart = square(with_axis(x1, 1) - with_axis(other, 0));
   const NDArray logs = log_softmax(-call("sum", {apart}, {{"axis", Shape{2}}}), 1);
   const NDArray own = call("pick", {logs, call("_contrib_arange_like", {logs}, {{"axis", int64_t{0}}})}, {{"axis", 1}});
   const auto others = static_cast<double>(x1.shape()[0] - 1);

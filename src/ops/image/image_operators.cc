@@ -6,6 +6,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
@@ -109,8 +110,8 @@ OpDef normalize() {
          const int64_t channels = x.shape()[x.ndim() - 3];
          check(channels == 1 || channels == 3, ErrorKind::kRuntime,
                "normalize: 1 or 3 channels are needed, got shape {}", to_string(x.shape()));
-         NDArray centered = call("broadcast_sub", {x, per_channel("mean", a.mean, channels, x)});
-         return {call("broadcast_div", {centered, per_channel("std", a.std, channels, x)})};
+         NDArray centered = x - per_channel("mean", a.mean, channels, x);
+         return {centered / per_channel("std", a.std, channels, x)};
        },
        .samples = {uniform({3, 2, 2}), Sample({uniform({2, 1, 2, 3})}, make_attrs(A{.mean = {0.5}, .std = {0.25}}))}});
 }

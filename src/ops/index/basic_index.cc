@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "op/copy_part.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -162,7 +163,7 @@ OpDef basic_index_assign() {
             if (g.wants(1)) g.set(1, cast_to(sum_to_shape(there, g.input(1).shape()), g.input(1).dtype()));
             if (g.wants(0)) {
               NDArray kept = call("_basic_index_scatter", {there}, {{"key", a.key}, {"shape", head.shape()}});
-              g.set(0, call("broadcast_sub", {head, kept}));
+              g.set(0, head - kept);
             }
           },
       .saves_inputs = kNothing,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 
 namespace headrace {
@@ -43,7 +44,7 @@ std::vector<NDArray> parts_of(const NDArray& projections, const char* what, int6
 // (batch * heads, query time, key time), scaled by 1 / sqrt(size).
 NDArray scores(const NDArray& queries, const NDArray& keys) {
   const double scale = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, queries.shape()[3])));
-  const NDArray scaled = call("_mul_scalar", {queries}, {{"scalar", scale}});
+  const NDArray scaled = queries * scale;
   const NDArray product = call("_batched_product", {scaled, keys}, {{"transpose_b", true}});
   const Shape& s = product.shape();
   return call("_reshape_to", {product}, {{"shape", Shape{s[0] * s[1], s[2], s[3]}}});

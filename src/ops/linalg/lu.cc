@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
@@ -130,8 +131,7 @@ NDArray times_transposed_inverse(const NDArray& matrices, const NDArray& numbers
   Shape shape = batch_shape(matrices.shape());
   shape.push_back(1);
   shape.push_back(1);
-  return call("broadcast_mul",
-              {call("_reshape_to", {numbers}, {{"shape", shape}}), transposed(call("_inverse_or_zeros", {matrices}))});
+  return call("_reshape_to", {numbers}, {{"shape", shape}}) * transposed(call("_inverse_or_zeros", {matrices}));
 }
 
 // With `np`, the determinant of one matrix has shape (); otherwise (1,).

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
@@ -79,19 +80,19 @@ void singular_back(Gradient& g) {
   if (v.size() == 0) return g.set(0, zeros_like(v));
   NDArray diagonal = g.has_head(1) ? g.head(1) : NDArray();
   if (!g.has_head(0) && !g.has_head(2))
-    return g.set(0, products(call("broadcast_mul", {u, on_new_axis(diagonal, -2)}), v));
+    return g.set(0, products(u * on_new_axis(diagonal, -2), v));
   const double least = l.dtype() == DType::kFloat32 ? 1e-30 : 1e-100;
   const NDArray safe = call("_maximum_scalar", {l}, {{"scalar", least}}), row = on_new_axis(l, -2);
-  const NDArray along = call("broadcast_div", {head_or_zeros(g, 2), on_new_axis(safe, -1)});
+  const NDArray along = head_or_zeros(g, 2) / on_new_axis(safe, -1);
   const NDArray met = products(along, v, false, true);
-  NDArray plane = call("broadcast_mul", {met, row});
+  NDArray plane = met * row;
   if (g.has_head(0)) plane = sum_of(plane, products(g.head(0), u, true));
-  const NDArray sums = call("broadcast_add", {on_new_axis(safe, -1), on_new_axis(safe, -2)});
+  const NDArray sums = on_new_axis(safe, -1) + on_new_axis(safe, -2);
   const NDArray pairs =
       call("elemwise_div", {call("elemwise_div", {mirrored_difference(plane, false), gaps_between(l)}), sums});
   const NDArray lost = call("_linalg_extractdiag", {met});
   const NDArray kept = diagonal ? difference_of(diagonal, lost) : scaled(lost, -1);
-  const NDArray inner = sum_of(call("broadcast_mul", {pairs, row}), call("_linalg_makediag", {kept}));
+  const NDArray inner = sum_of(pairs * row, call("_linalg_makediag", {kept}));
   g.set(0, products(u, sum_of(products(inner, v), along)));
 }
 
@@ -147,7 +148,7 @@ NDArray pseudo_inverse(const NDArray& array, const std::function<NDArray(const N
   // Where values count for 0, 1 is divided by 1 and not used.
   const NDArray inverses =
       call("where", {is_large, call("reciprocal", {call("where", {is_large, l, ones_like(l)})}), zeros_like(l)});
-  const NDArray scaled_u = call("broadcast_mul", {u, on_new_axis(inverses, -2)});
+  const NDArray scaled_u = u * on_new_axis(inverses, -2);
   return tall ? products(scaled_u, v) : products(v, scaled_u, true, true);
 }
 
@@ -186,7 +187,7 @@ OpDef pinv() {
          return {pseudo_inverse(in[0], [&](const NDArray& largest) {
            const DType dtype = largest.dtype();
            const NDArray share = call("_maximum_scalar", {cast_to(in[1], dtype)}, {{"scalar", least_share(dtype)}});
-           return call("broadcast_mul", {largest, on_new_axis(share, -1)});
+           return largest * on_new_axis(share, -1);
          })};
        },
        .samples = {std::vector{uniform({2, 2, 3}), uniform({2}, 0, 0.01)}}});

@@ -1,6 +1,7 @@
 #include "ops/linalg/stacks.h"
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 
 namespace headrace {
@@ -88,7 +89,7 @@ NDArray gaps_between(const NDArray& values) {
   const double least = values.dtype() == DType::kFloat32 ? 1e-30 : 1e-100;
   const NDArray column = call("expand_dims", {values}, {{"axis", int64_t{-1}}}),
                 row = call("expand_dims", {values}, {{"axis", int64_t{-2}}});
-  return call("_maximum_scalar", {call("abs", {call("broadcast_sub", {column, row})})}, {{"scalar", least}});
+  return call("_maximum_scalar", {call("abs", {column - row})}, {{"scalar", least}});
 }
 
 }  // namespace headrace

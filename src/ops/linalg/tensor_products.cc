@@ -1,6 +1,7 @@
 // Products put together from dot: tensordot, inner, outer, vdot, khatri_rao.
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/spelling.h"
 #include "ops/linalg/matrix.h"
@@ -172,7 +173,7 @@ Shapes (m1, n), (m2, n), ... give (m1*m2*..., n); column j holds the Kronecker p
         NDArray result = in[0];
         for (const NDArray& one : in.subspan(1)) {
           int64_t m = result.shape()[0], k = one.shape()[0], n = one.shape()[1];
-          NDArray all = call("broadcast_mul", {reshaped_to(result, {m, 1, n}), reshaped_to(one, {1, k, n})});
+          NDArray all = reshaped_to(result, {m, 1, n}) * reshaped_to(one, {1, k, n});
           result = reshaped_to(all, {m * k, n});
         }
         return {result};

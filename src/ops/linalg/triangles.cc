@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "ops/linalg/stacks.h"
 
@@ -191,7 +192,7 @@ MXNetError for other shapes and dtypes.)",
                           Shape column = batch_shape(matrices.shape());
                           column.push_back(1);
                           const NDArray head = call("_reshape_to", {g.head()}, {{"shape", column}});
-                          g.set(0, call("_linalg_makediag", {call("broadcast_div", {head, line})}));
+                          g.set(0, call("_linalg_makediag", {head / line}));
                         },
                     .samples = {uniform({3, 3}, 0.5, 2), uniform({2, 2, 2}, 0.5, 2), uniform({2, 0, 0})}});
 }

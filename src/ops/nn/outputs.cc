@@ -11,6 +11,7 @@
 #include "op/expect.h"
 #include "op/formula/transfer.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -102,14 +103,14 @@ void softmax_output_gradient(Gradient& g, const SoftmaxOutputAttrs& a) {
   const NDArray &y = g.output(), &label = g.input(1);
   NDArray dx;
   if (label.shape() == y.shape()) {
-    dx = call("broadcast_sub", {y, cast_to(label, y.dtype())});
-    dx = call("_mul_scalar", {dx}, {{"scalar", a.grad_scale}});
+    dx = y - cast_to(label, y.dtype());
+    dx = dx * a.grad_scale;
   } else {
     static const OpDef& backward = find_op("_backward_SoftmaxOutput");
     NDArray rows = is_flat(a) ? shaped(y, flat_shape(y.shape())) : y;
     dx = shaped(call(backward, g.attrs(), {rows, label}), y.shape());
   }
-  if (a.out_grad) dx = call("broadcast_mul", {dx, g.head()});
+  if (a.out_grad) dx = dx * g.head();
   g.set(0, dx);
   if (g.wants(1)) g.set(1, zeros_like(label));
 }
@@ -261,9 +262,9 @@ OpDef regression(std::string name, std::string forward, bool by_sign, const char
              const NDArray &y = g.output(), &label = g.input(1);
              const int64_t instances = y.ndim() == 0 ? 1 : y.shape()[0];
              const double outputs = instances == 0 ? 1 : static_cast<double>(y.size() / instances);
-             NDArray dx = call("broadcast_sub", {y, shaped(cast_to(label, y.dtype()), y.shape())});
+             NDArray dx = y - shaped(cast_to(label, y.dtype()), y.shape());
              if (by_sign) dx = call("sign", {dx});
-             g.set(0, call("_mul_scalar", {dx}, {{"scalar", a.grad_scale / std::max(outputs, 1.0)}}));
+             g.set(0, dx * (a.grad_scale / std::max(outputs, 1.0)));
              if (g.wants(1)) g.set(1, zeros_like(label));
            },
        .own_gradient = true,

@@ -6,6 +6,7 @@
 #include "op/expect.h"
 #include "op/formula/transfer.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -58,7 +59,7 @@ void gradient(Gradient& g, const PenaltyAttrs& a) {
   const NDArray above = call("_rdiv_scalar", {call("_rminus_scalar", {average}, {{"scalar", 1.0}})},
                              {{"scalar", a.penalty * (1 - a.sparseness_target)}});
   const NDArray below = call("_rdiv_scalar", {average}, {{"scalar", a.penalty * a.sparseness_target}});
-  g.set(0, call("broadcast_add", {g.head(0), call("elemwise_sub", {above, below})}));
+  g.set(0, g.head(0) + call("elemwise_sub", {above, below}));
 }
 
 OpDef attaching() {

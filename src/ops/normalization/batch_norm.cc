@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "op/expect.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/quantization.h"
@@ -91,36 +92,34 @@ struct Composed {
   NDArray mean(const NDArray& v) const {
     return call("mean", {v}, {{"axis", Shape{axis}}, {"exclude", true}, {"keepdims", true}});
   }
-  static NDArray times(const NDArray& a, const NDArray& b) { return call("broadcast_mul", {a, b}); }
-  static NDArray minus(const NDArray& a, const NDArray& b) { return call("broadcast_sub", {a, b}); }
 };
 
 void composed_batch_gradient(Gradient& g, const BatchNormCore& a, int64_t axis, bool through_statistics) {
   const Composed o(g, axis);
   NDArray x = cast_to(g.input(0), o.dtype), dy = cast_to(g.head(), o.dtype), centered, scale;
   if (through_statistics) {
-    centered = Composed::minus(x, o.mean(x));
+    centered = x - o.mean(x);
     NDArray variance = o.mean(call("square", {centered}));
-    scale = call("rsqrt", {call("_plus_scalar", {variance}, {{"scalar", a.eps}})});
+    scale = call("rsqrt", {variance + a.eps});
   } else {
-    centered = Composed::minus(x, o.spread(g.output(1)));
+    centered = x - o.spread(g.output(1));
     scale = o.spread(g.output(2));
   }
-  NDArray z = Composed::times(centered, scale);
+  NDArray z = centered * scale;
   NDArray gamma = o.spread(a.fix_gamma ? ones_like(g.input(1)) : g.input(1));
   if (a.activation == "relu") {
-    NDArray y = call("broadcast_add", {Composed::times(z, gamma), o.spread(g.input(2))});
-    dy = Composed::times(dy, call("_greater_scalar", {without_history(y)}, {{"scalar", 0.0}}));
+    NDArray y = z * gamma + o.spread(g.input(2));
+    dy = dy * call("_greater_scalar", {without_history(y)}, {{"scalar", 0.0}});
   }
   if (g.wants(0)) {
-    NDArray weighted = Composed::times(dy, gamma);
+    NDArray weighted = dy * gamma;
     if (through_statistics) {
-      NDArray along_z = Composed::times(z, o.mean(Composed::times(weighted, z)));
-      weighted = Composed::minus(Composed::minus(weighted, o.mean(weighted)), along_z);
+      NDArray along_z = z * o.mean(weighted * z);
+      weighted = weighted - o.mean(weighted) - along_z;
     }
-    g.set(0, cast_to(Composed::times(weighted, scale), g.input(0).dtype()));
+    g.set(0, cast_to(weighted * scale, g.input(0).dtype()));
   }
-  if (g.wants(1)) g.set(1, a.fix_gamma ? zeros_like(g.input(1)) : o.sum(Composed::times(dy, z)));
+  if (g.wants(1)) g.set(1, a.fix_gamma ? zeros_like(g.input(1)) : o.sum(dy * z));
   if (g.wants(2)) g.set(2, o.sum(dy));
 }
 
@@ -363,7 +362,7 @@ MXNetError when a device fails, or has not called the layer after a minute.)";
     results.resize(a.output_mean_var ? 3 : 1);
     if (a.output_mean_var) {  // not the inverse of the deviation, as the others give it
       const NDArray variance = call("_rdiv_scalar", {call("square", {results[2]})}, {{"scalar", 1.0}});
-      results[2] = call("_minus_scalar", {variance}, {{"scalar", a.eps}});
+      results[2] = variance - a.eps;
     }
     return results;
   };

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "op/expect.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -38,16 +39,14 @@ void composed_group_gradient(Gradient& g, const GroupNormCore& a) {
   };
   const auto mean = [](const NDArray& v) { return call("mean", {v}, {{"axis", Shape{2}}, {"keepdims", true}}); };
   const auto sum = [](const NDArray& v) { return call("sum", {v}, {{"axis", Shape{0, 2}}}); };
-  const auto times = [](const NDArray& p, const NDArray& q) { return call("broadcast_mul", {p, q}); };
-  const auto minus = [](const NDArray& p, const NDArray& q) { return call("broadcast_sub", {p, q}); };
-  NDArray x = rows(data), dy = rows(g.head()), centered = minus(x, mean(x));
+  NDArray x = rows(data), dy = rows(g.head()), centered = x - mean(x);
   NDArray variance = mean(call("square", {centered}));
-  NDArray scale = call("rsqrt", {call("_plus_scalar", {variance}, {{"scalar", a.eps}})});
-  NDArray z = times(centered, scale);
-  NDArray weighted = times(dy, call("_reshape_to", {gamma}, {{"shape", Shape{1, groups, 1}}}));
-  NDArray dx = minus(minus(weighted, mean(weighted)), times(z, mean(times(weighted, z))));
-  g.set(0, call("_reshape_to", {times(dx, scale)}, {{"shape", data.shape()}}));
-  if (g.wants(1)) g.set(1, sum(times(dy, z)));
+  NDArray scale = call("rsqrt", {variance + a.eps});
+  NDArray z = centered * scale;
+  NDArray weighted = dy * call("_reshape_to", {gamma}, {{"shape", Shape{1, groups, 1}}});
+  NDArray dx = weighted - mean(weighted) - z * mean(weighted * z);
+  g.set(0, call("_reshape_to", {dx * scale}, {{"shape", data.shape()}}));
+  if (g.wants(1)) g.set(1, sum(dy * z));
   if (g.wants(2)) g.set(2, sum(dy));
 }
 

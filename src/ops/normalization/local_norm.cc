@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -34,8 +35,8 @@ std::vector<NDArray> l2_normalization(std::span<const NDArray> in, const L2Attrs
     axes.push_back(static_cast<int64_t>(k));
   NDArray squares = call("square", {x});
   if (!axes.empty()) squares = call("sum", {squares}, {{"axis", axes}, {"keepdims", true}});
-  NDArray scale = call("rsqrt", {call("_plus_scalar", {squares}, {{"scalar", a.eps}})});
-  return {call("broadcast_mul", {x, scale})};
+  NDArray scale = call("rsqrt", {squares + a.eps});
+  return {x * scale};
 }
 
 OpDef l2() {
@@ -103,9 +104,9 @@ OpDef lrn() {
          check(is_floating(x.dtype()), ErrorKind::kType, "LRN: data must hold floats, got {}; convert it with astype",
                dtype_name(x.dtype()));
          NDArray sums = call("_channel_window_sum", {call("square", {x})}, {{"nsize", a.nsize}});
-         NDArray mean = call("_mul_scalar", {sums}, {{"scalar", a.alpha / static_cast<double>(a.nsize)}});
-         NDArray base = call("_plus_scalar", {mean}, {{"scalar", a.knorm}});
-         return {call("broadcast_mul", {x, call("_power_scalar", {base}, {{"scalar", -a.beta}})})};
+         NDArray mean = sums * (a.alpha / static_cast<double>(a.nsize));
+         NDArray base = mean + a.knorm;
+         return {x * call("_power_scalar", {base}, {{"scalar", -a.beta}})};
        },
        .samples = {Sample({uniform({2, 5, 2})}, make_attrs(A{.alpha = 0.1, .nsize = 3}))}});
 }

@@ -9,6 +9,7 @@
 #include "ndarray/view.h"
 #include "op/expect.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -170,9 +171,6 @@ NDArray along_channels(const NDArray& vector, const NDArray& data) {
   return call("_reshape_to", {vector}, {{"shape", shape}});
 }
 NDArray mean_of_channels(const NDArray& data) { return call("mean", {data}, {{"axis", Shape{1}}, {"exclude", true}}); }
-NDArray times(const NDArray& a, const NDArray& b) { return call("broadcast_mul", {a, b}); }
-NDArray plus(const NDArray& a, const NDArray& b) { return call("broadcast_add", {a, b}); }
-NDArray minus(const NDArray& a, const NDArray& b) { return call("broadcast_sub", {a, b}); }
 
 double values_of_channel(const NDArray& data) {
   const int64_t channels = data.shape()[1];
@@ -181,8 +179,8 @@ double values_of_channel(const NDArray& data) {
 
 // `moving` becomes moving * momentum + value * (1 - momentum).
 void update(const NDArray& moving, const NDArray& value, double momentum) {
-  const NDArray kept = call("_mul_scalar", {moving.off_tape()}, {{"scalar", momentum}});
-  copy_into(moving, plus(kept, call("_mul_scalar", {value}, {{"scalar", 1 - momentum}})));
+  const NDArray kept = moving.off_tape() * momentum;
+  copy_into(moving, kept + value * (1 - momentum));
 }
 
 struct ApplyAttrs {
@@ -220,11 +218,11 @@ void apply_gradient(Gradient& g, const ApplyAttrs& a) {
     const Call who{fmt::format("SyncBatchNorm {} (backward {})", a.key, a.meeting), a.devices,
                    static_cast<uintptr_t>(a.seat)};
     const Exchanged means = exchanged(who, values_of_channel(data), found[1], found[2], combined_sums);
-    const NDArray scale = times(gamma, inverse);
-    const NDArray slope = times(times(scale, inverse), means.first);
-    const NDArray shift = minus(times(scale, means.second), times(slope, mean));
-    const NDArray through = plus(times(data, along_channels(slope, data)), along_channels(shift, data));
-    g.set(0, cast_to(minus(found[0], through), g.input(0).dtype()));
+    const NDArray scale = gamma * inverse;
+    const NDArray slope = scale * inverse * means.first;
+    const NDArray shift = scale * means.second - slope * mean;
+    const NDArray through = data * along_channels(slope, data) + along_channels(shift, data);
+    g.set(0, cast_to(found[0] - through, g.input(0).dtype()));
   }
   if (g.wants(1)) g.set(1, a.fix_gamma ? zeros_like(g.input(1)) : found[1]);
   if (g.wants(2)) g.set(2, found[2]);
@@ -242,11 +240,11 @@ std::vector<NDArray> sync_batch_norm_train(std::span<const NDArray> in, const Sy
     const ThreadStateScope scope(kWithoutRecording);
     const NDArray values = cast_to(data.off_tape(), gamma.dtype());
     const NDArray own_mean = mean_of_channels(values);
-    const NDArray own_var = mean_of_channels(call("square", {minus(values, along_channels(own_mean, values))}));
+    const NDArray own_var = mean_of_channels(call("square", {values - along_channels(own_mean, values)}));
     const Call who{"SyncBatchNorm " + layer.key, layer.devices,
                    reinterpret_cast<uintptr_t>(moving_mean.view()->storage())};
     all = exchanged(who, values_of_channel(data), own_mean, own_var, combined_statistics);
-    inverse = call("rsqrt", {call("_plus_scalar", {all.second}, {{"scalar", layer.eps}})});
+    inverse = call("rsqrt", {all.second + layer.eps});
     update(moving_mean, all.first, layer.momentum);
     update(moving_var, all.second, layer.momentum);
     if (layer.fix_gamma) copy_into(gamma, ones_like(gamma.off_tape()));

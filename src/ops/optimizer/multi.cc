@@ -1,6 +1,7 @@
 // Updates of many parameters in one call, with a learning rate and a weight decay for each.
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/result_dtype.h"
 #include "ops/optimizer/update.h"
@@ -103,7 +104,7 @@ std::vector<NDArray> all_finite(std::span<const NDArray> in) {
   NDArray result;
   for (const NDArray& one : in) {
     NDArray finite = cast_to(call("min", {call("_contrib_isfinite", {one})}), DType::kFloat32);
-    result = result ? call("broadcast_mul", {result, finite}) : finite;
+    result = result ? result * finite : finite;
   }
   return {result};
 }

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "op/result_dtype.h"
@@ -56,7 +57,7 @@ NDArray loss_gradient(const NDArray& x, const MakeLossAttrs& a) {
   Shape axes;
   for (size_t i = 0; i < x.ndim(); ++i) axes.push_back(static_cast<int64_t>(i));
   NDArray valid = call("_sum_axes", {call("_greater_scalar", {x}, {{"scalar", a.valid_thresh}})}, {{"axis", axes}});
-  return call("broadcast_div", {gradient, call("_maximum_scalar", {valid}, {{"scalar", 1.0}})});
+  return gradient / call("_maximum_scalar", {valid}, {{"scalar", 1.0}});
 }
 
 OpDef make_loss_layer() {

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 
@@ -90,13 +91,12 @@ std::vector<NDArray> dirichlet(Arrays in, const DensityAttrs& a) {
         ErrorKind::kRuntime, "random_pdf_dirichlet: alpha must have the first and the last axes of sample {}, got {}",
         to_string(samples), to_string(shape));
   const NDArray alpha = spread(in[1], shape.size() - 1, samples.size() - shape.size());
-  const NDArray constant =
-      call("broadcast_sub", {call("gammaln", {sum_of_last(alpha)}), sum_of_last(call("gammaln", {alpha}))});
-  const NDArray less = call("_minus_scalar", {alpha}, {{"scalar", 1.0}});
-  const NDArray terms = sum_of_last(call("broadcast_mul", {less, call("log", {in[0]})}));
+  const NDArray constant = call("gammaln", {sum_of_last(alpha)}) - sum_of_last(call("gammaln", {alpha}));
+  const NDArray less = alpha - 1.0;
+  const NDArray terms = sum_of_last(less * call("log", {in[0]}));
   Shape result(samples.begin(), samples.end() - 1);
   if (result.empty()) result.push_back(1);
-  return {density(shaped(call("broadcast_add", {terms, constant}), result), a)};
+  return {density(shaped(terms + constant, result), a)};
 }
 
 OpDef dirichlet_operator() {

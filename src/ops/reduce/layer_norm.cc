@@ -2,6 +2,7 @@
 
 #include "op/expect.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -41,18 +42,18 @@ void composed_gradient(Gradient& g, int64_t axis, double eps) {
   const auto mean_of = [axis](const NDArray& v) {
     return call("mean", {v}, {{"axis", Shape{axis}}, {"keepdims", true}});
   };
-  NDArray centered = call("broadcast_sub", {x, mean_of(x)});
+  NDArray centered = x - mean_of(x);
   NDArray variance = mean_of(call("square", {centered}));
-  NDArray scale = call("rsqrt", {call("_plus_scalar", {variance}, {{"scalar", eps}})});
-  NDArray z = call("broadcast_mul", {centered, scale});
-  NDArray weighted = call("broadcast_mul", {dy, gamma});
-  NDArray along_z = call("broadcast_mul", {z, mean_of(call("broadcast_mul", {weighted, z}))});
-  NDArray difference = call("broadcast_sub", {call("broadcast_sub", {weighted, mean_of(weighted)}), along_z});
-  g.set(0, call("broadcast_mul", {difference, scale}));
+  NDArray scale = call("rsqrt", {variance + eps});
+  NDArray z = centered * scale;
+  NDArray weighted = dy * gamma;
+  NDArray along_z = z * mean_of(weighted * z);
+  NDArray difference = weighted - mean_of(weighted) - along_z;
+  g.set(0, difference * scale);
   const auto sum_rows = [axis](const NDArray& v) {
     return call("sum", {v}, {{"axis", Shape{axis}}, {"exclude", true}});
   };
-  if (g.wants(1)) g.set(1, sum_rows(call("broadcast_mul", {dy, z})));
+  if (g.wants(1)) g.set(1, sum_rows(dy * z));
   if (g.wants(2)) g.set(2, sum_rows(dy));
 }
 

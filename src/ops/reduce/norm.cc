@@ -1,6 +1,7 @@
 // Norms of vectors and matrices, and sums of squares.
 #include <cmath>
 
+#include "headrace/arithmetic.hpp"
 #include "op/gradient.h"
 #include "op/invoke_stored.h"
 #include "op/kernel.h"
@@ -89,7 +90,7 @@ void square_sum_back(Gradient& g, const LegacyReduceAttrs& a) {
   if (data.storage_kind() == StorageKind::kDense && g.output().storage_kind() == StorageKind::kDense)
     return elementwise_gradient<LegacyReduceAttrs>("_square_sum_gradient")(g, a);
   if (data.ndim() == 2 && g.output().size() == data.shape()[0] && a.axis && a.axis->front() == 1)
-    return g.set(0, call("_mul_scalar", {call("_scale_rows", {data, g.head()})}, {{"scalar", 2.0}}));
+    return g.set(0, call("_scale_rows", {data, g.head()}) * 2.0);
   const AxisSet axes = a.axes(g.op().name.c_str(), data.shape().size());
   g.set(0, call("_square_sum_gradient", {dense(data), dense(data), spread(dense(g.head()), data.shape(), axes)}));
 }

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "op/expect.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/result_dtype.h"
@@ -117,23 +118,22 @@ void softmax_second_gradient(Gradient& g, const SoftmaxBackwardAttrs& a) {
   }
   if (!g.wants(1)) return;
   const NDArray dy = taking_part(g, g.input(0), a.axis), v = taking_part(g, g.head(), a.axis);
-  NDArray first =
-      call("broadcast_mul", {v, call("broadcast_sub", {dy, row_sum(call("broadcast_mul", {dy, y}), a.axis)})});
-  NDArray second = call("broadcast_mul", {dy, row_sum(call("broadcast_mul", {v, y}), a.axis)});
-  g.set(1, call("_mul_scalar", {call("broadcast_sub", {first, second})}, {{"scalar", a.scale}}));
+  NDArray first = v * (dy - row_sum(dy * y, a.axis));
+  NDArray second = dy * row_sum(v * y, a.axis);
+  g.set(1, (first - second) * a.scale);
 }
 
 // dx = s (dy - exp(y) sum(dy))
 void log_softmax_second_gradient(Gradient& g, const SoftmaxBackwardAttrs& a) {
   const NDArray v = taking_part(g, g.head(), a.axis);
-  NDArray weighted = call("broadcast_mul", {v, call("exp", {g.input(1)})});
+  NDArray weighted = v * call("exp", {g.input(1)});
   if (g.wants(0)) {
-    NDArray difference = taking_part(g, call("broadcast_sub", {v, row_sum(weighted, a.axis)}), a.axis);
-    g.set(0, call("_mul_scalar", {difference}, {{"scalar", a.scale}}));
+    NDArray difference = taking_part(g, v - row_sum(weighted, a.axis), a.axis);
+    g.set(0, difference * a.scale);
   }
   if (!g.wants(1)) return;
   NDArray sum = row_sum(taking_part(g, g.input(0), a.axis), a.axis);
-  g.set(1, call("_mul_scalar", {call("broadcast_mul", {weighted, sum})}, {{"scalar", -a.scale}}));
+  g.set(1, weighted * sum * -a.scale);
 }
 
 OpDef backward(const char* name, SoftmaxKind kind, const char* doc,
@@ -197,7 +197,7 @@ OpDef softmax_cross_entropy() {
                "softmax_cross_entropy: expected data (batch, classes) and label (batch,), got {} and {}",
                to_string(data), to_string(label));
          NDArray picked = call("pick", {call("log_softmax", {in[0]}), in[1]}, {{"mode", std::string("raise")}});
-         return {call("_mul_scalar", {call("sum", {picked})}, {{"scalar", -1.0}})};
+         return {(call("sum", {picked}) * -1.0)};
        },
        .samples = {Sample({uniform({3, 4}), values({0, 3, 1})})}});
 }

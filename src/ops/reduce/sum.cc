@@ -1,6 +1,7 @@
 // Sums, means and products.
 #include <map>
 
+#include "headrace/arithmetic.hpp"
 #include "op/gradient.h"
 #include "op/rule.h"
 #include "ops/reduce/reduce.h"
@@ -37,7 +38,7 @@ void mean_gradient(Gradient& g, const A& a) {
   const Shape& shape = g.input(0).shape();
   const AxisSet axes = a.axes(g.op().name.c_str(), shape.size());
   const double share = 1.0 / static_cast<double>(reduced_count(shape, axes));
-  NDArray head = call("_mul_scalar", {cast_to(g.head(), g.input(0).dtype())}, {{"scalar", share}});
+  NDArray head = cast_to(g.head(), g.input(0).dtype()) * share;
   g.set(0, spread(head, shape, axes));
 }
 

@@ -1,6 +1,7 @@
 // Variance, standard deviation and moments.
 #include <fmt/format.h>
 
+#include "headrace/arithmetic.hpp"
 #include "op/gradient.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -133,8 +134,7 @@ OpDef variance(const char* name, const char* python, const char* what) {
              const AxisSet axes = a.axes(g.op().name.c_str(), x.ndim());
              const double count = static_cast<double>(reduced_count(x.shape(), axes)) - a.ddof;
              const NDArray head =
-                 root ? call("broadcast_div", {cast_to(g.head(), x.dtype()), cast_to(g.output(), x.dtype())})
-                      : g.head();
+                 root ? cast_to(g.head(), x.dtype()) / cast_to(g.output(), x.dtype()) : g.head();
              g.set(0, around_mean(x, head, axes, (root ? 1 : 2) / count));
            },
        .saves_outputs = root ? 1u : kNothing,

@@ -2,6 +2,7 @@
 #include "ops/rnn/layers.h"
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 
 namespace headrace {
 namespace {
@@ -151,11 +152,11 @@ std::vector<RnnWeights> unpacked(const NDArray& vector, const RnnSizes& s) {
 }
 
 NDArray RnnBytes::number(const NDArray& byte) const {
-  return call("broadcast_div", {call("broadcast_sub", {byte, shift}), scale});
+  return (byte - shift) / scale;
 }
 
 NDArray RnnBytes::rounded(const NDArray& x) const {
-  const NDArray byte = call("rint", {call("broadcast_add", {call("broadcast_mul", {x, scale}), shift})});
+  const NDArray byte = call("rint", {x * scale + shift});
   return number(call("clip", {byte}, {{"a_min", 0.0}, {"a_max", 255.0}}));
 }
 

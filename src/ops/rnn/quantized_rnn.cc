@@ -1,6 +1,7 @@
 // quantized_rnn: an LSTM whose data and outputs are bytes.
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "ops/families.h"
 #include "ops/rnn/layers.h"
 
@@ -27,7 +28,7 @@ void round_weights(std::vector<RnnWeights>& weights) {
   const NDArray scale = call("_rdiv_scalar", {present}, {{"scalar", 127.0}});
   for (RnnWeights& w : weights)
     for (NDArray* matrix : {&w.i2h, &w.h2h})
-      *matrix = call("broadcast_div", {call("rint", {call("broadcast_mul", {*matrix, scale})}), scale});
+      *matrix = call("rint", {*matrix * scale}) / scale;
 }
 
 std::vector<NDArray> compose_quantized(std::span<const NDArray> in, const RnnAttrs& a) {

@@ -6,6 +6,7 @@
 #include "op/expect.h"
 #include "op/formula/transfer.h"
 #include "op/gradient.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -56,7 +57,7 @@ void sketch(KernelContext& c, const SketchAttrs& a) {
 void gradient(Gradient& g, const SketchAttrs&) {
   const auto as_vector = [](const NDArray& x) { return call("_reshape_to", {x}, {{"shape", Shape{x.size()}}}); };
   const NDArray taken = call("take", {g.head(), as_vector(g.input(1))}, {{"axis", int64_t{-1}}});
-  g.set(0, call("broadcast_mul", {taken, cast_to(as_vector(g.input(2)), g.head().dtype())}));
+  g.set(0, taken * cast_to(as_vector(g.input(2)), g.head().dtype()));
   for (size_t k : {1, 2})
     if (g.wants(k)) g.set(k, zeros_like(g.input(k)));
 }

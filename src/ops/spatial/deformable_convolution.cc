@@ -1,6 +1,7 @@
 // Convolutions whose windows move every element by an offset of its own: columns of what they see, times the weight.
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/rule.h"
 #include "ops/convolution/image.h"
@@ -117,7 +118,7 @@ std::vector<NDArray> convolve(const char* name, std::span<const NDArray> in, con
                            reshaped(columns, {data[0], a.num_group, depth, windows[0] * windows[1]})});
   const NDArray result = reshaped(products, {data[0], a.num_filter, windows[0], windows[1]});
   if (a.no_bias) return {result};
-  return {call("broadcast_add", {result, reshaped(in[kWeight<A> + 1], {1, a.num_filter, 1, 1})})};
+  return {result + reshaped(in[kWeight<A> + 1], {1, a.num_filter, 1, 1})};
 }
 
 template <class A>
