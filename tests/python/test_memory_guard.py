@@ -53,9 +53,37 @@ for channels in (1, 3, 5, 7, 13, 17):
         assert (data.grad.asnumpy() == slope).all()
 """
 
+# Products whose factors lie in lines that meet in few sets of the caches.
+PRODUCTS = """
+import numpy
+from headrace import np, npx
+
+rng = numpy.random.default_rng(3)
+
+def whole(*shape):
+    return rng.integers(-3, 4, shape).astype("float32")
+
+for m, k, n in ((9, 20, 1024), (130, 17, 256), (40, 9, 512), (1024, 33, 40), (256, 20, 130)):
+    a, b = whole(m, k), whole(k, n)
+    expected = a @ b
+    for x in (np.array(a), np.array(a.T).T):
+        for y in (np.array(b), np.array(b.T).T):
+            assert (np.dot(x, y).asnumpy() == expected).all(), (m, k, n)
+    weight, bias = np.array(b.T), np.array(whole(n))
+    for _ in range(4):  # a copy of the weights is kept
+        out = npx.fully_connected(np.array(a), weight, bias, num_hidden=n)
+        assert (out.asnumpy() == expected + bias.asnumpy()).all()
+
+a, b = whole(3, 20, 24), whole(24, 3, 512)  # between the rows of a matrix lie those of the others
+found = np.matmul(np.array(a), np.array(b).transpose(1, 0, 2)).asnumpy()
+assert (found == numpy.matmul(a, b.transpose(1, 0, 2))).all()
+"""
+
 
 @pytest.mark.parametrize("isa", ["SSE41", "AVX2", "AVX512_CORE", "ALL"])
-@pytest.mark.parametrize("program", [TRAINING, CONVOLUTIONS], ids=["training", "convolutions"])
+@pytest.mark.parametrize(
+    "program", [TRAINING, CONVOLUTIONS, PRODUCTS], ids=["training", "convolutions", "products"]
+)
 def test_nothing_is_touched_beyond_arrays(program, isa):
     environment = {**os.environ, "HEADRACE_MEMORY_GUARD": "1", "ONEDNN_MAX_CPU_ISA": isa}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)

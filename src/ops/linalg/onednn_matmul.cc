@@ -1,5 +1,7 @@
 #include "ops/linalg/onednn_matmul.h"
 
+#include <string_view>
+
 #include "engine/runtime.h"
 #include "op/kernel.h"
 #include "ops/onednn.h"
@@ -15,8 +17,8 @@ constexpr int64_t kTile = 64;      // columns that are computed together
 
 struct Matmul {
   dnnl::matmul primitive;
-  onednn::Operand b;
-  memory a, c, bias, scratch;
+  onednn::Operand a, b;
+  memory c, bias, scratch;
   size_t scratch_bytes = 0;
   std::unordered_map<int, memory> arguments;
 };
@@ -114,41 +116,62 @@ void describe_results(const Columns& part, Described& d) {
   d.bias = memory::desc(bias_dims, onednn::type_of(g.dtype), bias_strides);
 }
 
-// Rows of a matrix that is copied, one behind the other, where they would meet in few sets of a cache: each begins a
-// line later. Without AVX-512 oneDNN likes rows best, and multiplies by 1024 columns at half the speed of 1000.
-memory::desc with_lines_apart(const memory::desc& b) {
-  constexpr int64_t kFewSets = 512, kLine = 16;  // floats
-  const memory::dims dims = b.get_dims(), strides = b.get_strides();
-  const bool has_rows = b.get_format_kind() == memory::format_kind::blocked && b.get_inner_nblks() == 0 &&
-                        dims.size() == 2 && strides[1] == 1 && strides[0] == dims[1];
-  if (!has_rows || b.get_data_type() != memory::data_type::f32 || dims[1] % kFewSets != 0) return b;
-  return {dims, b.get_data_type(), memory::dims{dims[1] + kLine, 1}};
+// Whether factors are read where they lie at every step of a product, and not packed: what oneDNN does without AVX-512
+// where one side of the result is short (gemm/gemm_driver and its threshold).
+bool reads_in_place(const dnnl::matmul::primitive_desc& product, const Gemm& g) {
+  constexpr double kShort = 0.0038;
+  return std::string_view(product.impl_info_str()).starts_with("gemm:jit") && g.dtype == DType::kFloat32 &&
+         1.0 / static_cast<double>(g.m) + 1.0 / static_cast<double>(g.n) >= kShort;
+}
+
+// How many results an element has to go into before a copy of its factor pays, whose lines, neighbours along the axis
+// that is summed over, begin so many floats apart: multiples of a KiB meet in few sets of the caches.
+int64_t least_use_of_copy(int64_t apart) {
+  if (apart % 512 == 0) return 8;
+  return apart % 256 == 0 ? 128 : INT64_MAX;
+}
+
+// A factor that is read in place as products are faster with it, copying included: with 1024 columns they take twice as
+// long as with 1000. `summed` is an axis; an element goes into `used` results.
+memory::desc with_lines_apart(const memory::desc& factor, size_t summed, int64_t used) {
+  constexpr int64_t kLine = 16, kWays = 8;  // floats; lines of a set
+  const memory::dims dims = factor.get_dims(), strides = factor.get_strides();
+  const size_t along = 2 * dims.size() - 3 - summed;  // the other axis of the matrix
+  const bool has_lines = factor.get_inner_nblks() == 0 && strides[along] == 1 && dims[along] > 1;
+  if (!has_lines || dims[summed] <= kWays || used < least_use_of_copy(strides[summed])) return factor;
+  memory::dims apart(dims.size(), 1);
+  apart[summed] = dims[along] + (least_use_of_copy(dims[along]) < INT64_MAX ? kLine : 0);
+  int64_t block = apart[summed] * dims[summed];
+  for (size_t axis = dims.size() - 2; axis-- > 0; block *= dims[axis]) apart[axis] = block;
+  return {dims, factor.get_data_type(), apart};
 }
 
 // Null when oneDNN has no implementation. `any_layout`: b is taken in the layout that oneDNN likes best.
 std::unique_ptr<Matmul> make_matmul(const Columns& part, bool any_layout) {
   const Gemm& g = part.gemm;
-  const memory::desc given = describe(g, g.b, g.k, g.n);
-  Described d{.a = describe(g, g.a, g.m, g.k), .b = given};
-  if (!d.a || !given) return nullptr;
+  const memory::desc given_a = describe(g, g.a, g.m, g.k), given_b = describe(g, g.b, g.k, g.n);
+  Described d{.a = given_a, .b = given_b};
+  if (!d.a || !d.b) return nullptr;
   describe_results(part, d);
-  if (any_layout) d.b = memory::desc(given.get_dims(), given.get_data_type(), memory::format_tag::any);
+  if (any_layout) d.b = memory::desc(given_b.get_dims(), given_b.get_data_type(), memory::format_tag::any);
   dnnl::matmul::primitive_desc description = d.product();
   if (!description) return nullptr;
-  if (any_layout) {
-    d.b = with_lines_apart(description.weights_desc());
-    if (d.b != description.weights_desc()) description = d.product();
+  if (reads_in_place(description, g)) {
+    const size_t rows = g.batch.size(), columns = rows + 1;  // the axes of matrices
+    d.a = with_lines_apart(given_a, columns, g.n);
+    d.b = with_lines_apart(description.weights_desc(), rows, g.m);
+    description = d.product();
     if (!description) return nullptr;
   }
   dnnl::engine& engine = onednn::cpu_engine();
   auto made = std::make_unique<Matmul>();
   made->primitive = dnnl::matmul(description);
-  made->a = memory(d.a, engine, nullptr);
-  made->b = onednn::Operand(given, description.weights_desc(), false);
+  made->a = onednn::Operand(given_a, description.src_desc(), false);
+  made->b = onednn::Operand(given_b, description.weights_desc(), false);
   made->c = memory(d.c, engine, nullptr);
   made->scratch = memory(description.scratchpad_desc(), engine, nullptr);
   made->scratch_bytes = description.scratchpad_desc().get_size();
-  made->arguments = {{DNNL_ARG_SRC, made->a},
+  made->arguments = {{DNNL_ARG_SRC, made->a.argument()},
                      {DNNL_ARG_WEIGHTS, made->b.argument()},
                      {DNNL_ARG_DST, made->c},
                      {DNNL_ARG_SCRATCHPAD, made->scratch}};
@@ -182,9 +205,9 @@ Matmul* prepared(const Columns& part, int width, bool any_layout) {
 }
 
 // Once b is there.
-void execute(Matmul& matmul, Workspace& workspace, const Gemm& g) {
+void execute(KernelContext& context, Matmul& matmul, Workspace& workspace, const Gemm& g) {
   dnnl::stream& stream = onednn::thread_stream();
-  matmul.a.set_data_handle(const_cast<void*>(g.a.data));
+  matmul.a.begin(context, stream, const_cast<void*>(g.a.data));
   matmul.c.set_data_handle(g.c);
   if (g.bias) matmul.bias.set_data_handle(const_cast<void*>(g.bias));
   if (matmul.scratch_bytes > 0) matmul.scratch.set_data_handle(workspace.of(matmul.scratch_bytes));
@@ -193,12 +216,12 @@ void execute(Matmul& matmul, Workspace& workspace, const Gemm& g) {
 }
 
 // With b in the layout that oneDNN likes best, where a copy of it in that is kept; false: none is.
-bool multiply_by_kept(Workspace& workspace, const Columns& product, int width) {
+bool multiply_by_kept(KernelContext& context, Workspace& workspace, const Columns& product, int width) {
   const Gemm& g = product.gemm;
   if (!g.b.storage || g.m > kFewRows) return false;
   Matmul* const matmul = prepared(product, width, true);
   if (!matmul || !matmul->b.begin_kept(onednn::thread_stream(), const_cast<void*>(g.b.data), g.b.storage)) return false;
-  execute(*matmul, workspace, g);
+  execute(context, *matmul, workspace, g);
   return true;
 }
 
@@ -207,7 +230,7 @@ bool multiply_columns(KernelContext& context, Workspace& workspace, const Column
   Matmul* const matmul = prepared(part, width, false);
   if (!matmul) return false;
   matmul->b.begin(context, onednn::thread_stream(), const_cast<void*>(part.gemm.b.data));
-  execute(*matmul, workspace, part.gemm);
+  execute(context, *matmul, workspace, part.gemm);
   return true;
 }
 
@@ -216,7 +239,7 @@ bool multiply_columns(KernelContext& context, Workspace& workspace, const Column
 bool onednn_matmul(KernelContext& context, const Gemm& g, int width) {
   Workspace workspace(context);
   const Columns whole = columns_of(g, 0, g.n);
-  if (multiply_by_kept(workspace, whole, width)) return true;
+  if (multiply_by_kept(context, workspace, whole, width)) return true;
   const int64_t columns = columns_at_once(g);
   if (columns >= g.n) return multiply_columns(context, workspace, whole, width);
   for (int64_t first = 0; first < g.n; first += columns)
