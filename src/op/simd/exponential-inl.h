@@ -31,6 +31,7 @@ struct Exponential<float> {
   using Bits = uint32_t;
   static constexpr int kMantissaBits = 23;
   static constexpr float kLeast = -104, kMost = 89;  // beyond: zero, infinity
+  static constexpr float kMostPower = 88.37f;        // beyond, the power of two that it is near is infinity
   static constexpr float kLeastNormal = -87.34f;     // below: denormal numbers, which are multiples of 2^-kDenormalBits
   static constexpr int kDenormalBits = 149;
   static constexpr float kLeastPlain = -87.3f, kPlain = 1.22e-38f;  // kPlain: hardly above exp(kLeastPlain)
@@ -46,7 +47,7 @@ template <>
 struct Exponential<double> {
   using Bits = uint64_t;
   static constexpr int kMantissaBits = 52;
-  static constexpr double kLeast = -746, kMost = 710, kLeastLess1 = -40;
+  static constexpr double kLeast = -746, kMost = 710, kMostPower = 709.43, kLeastLess1 = -40;
   static constexpr double kLeastNormal = -708.4;
   static constexpr int kDenormalBits = 1074;
   static constexpr double kLeastPlain = -708.3, kPlain = 2.46e-308;
@@ -68,6 +69,13 @@ HWY_INLINE V clamped(D d, V x, hn::TFromD<D> least, hn::TFromD<D> most) {
   return hn::IfThenElse(hn::IsNaN(x), x, inside);
 #endif
 }
+
+// x = n ln 2 + r
+template <class V>
+struct Reduced {
+  V n, r;           // n is whole
+  V n_and_rounder;  // n + kRounder
+};
 
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
 HWY_INLINE hn::Vec512<float> scaled(hn::Vec512<float> x, hn::Vec512<float> n) {
@@ -96,6 +104,23 @@ template <class D, class V>
 HWY_INLINE V scale_by_power(D, V x, V n) {
   return scaled(x, n);
 }
+
+// x * 2^n where 2^n is a normal number.
+template <class D, class V>
+HWY_INLINE V scale_by_normal_power(D, V x, const Reduced<V>& by) {
+  return scaled(x, by.n);
+}
+// Whether scale_by_normal_power() serves for exp of all these, some of which give denormal numbers.
+template <class D, class M, class V>
+HWY_INLINE bool has_normal_powers(D d, M is_tiny, V) {
+  return hn::AllFalse(d, is_tiny);
+}
+
+// 2^(n - 1), which is a normal number.
+template <class D, class V>
+HWY_INLINE V half_of_power(D d, const Reduced<V>& of) {
+  return scaled(hn::Set(d, 0.5), of.n);
+}
 #else
 // 2^n where that is a normal number, from n + kRounder: the lowest bits of its mantissa are n.
 template <class D, class V>
@@ -117,20 +142,32 @@ HWY_INLINE V scale_by_power(D d, V x, V n) {
   const V rest = hn::Add(hn::Sub(n, hn::Sub(half, rounder)), rounder);
   return hn::Mul(hn::Mul(x, power_of_two(d, half)), power_of_two(d, rest));
 }
-#endif
 
-template <class V>
-struct Reduced {
-  V n, r;  // n is whole
-};
+// x * 2^n where 2^n is a normal number.
+template <class D, class V>
+HWY_INLINE V scale_by_normal_power(D d, V x, const Reduced<V>& by) {
+  return hn::Mul(x, power_of_two(d, by.n_and_rounder));
+}
+// Whether scale_by_normal_power() serves for exp of all these, some of which give denormal numbers.
+template <class D, class M, class V>
+HWY_INLINE bool has_normal_powers(D d, M is_tiny, V x) {
+  return hn::AllFalse(d, hn::Or(is_tiny, hn::Gt(x, hn::Set(d, Exponential<hn::TFromD<D>>::kMostPower))));
+}
+
+// 2^(n - 1), which is a normal number.
+template <class D, class V>
+HWY_INLINE V half_of_power(D d, const Reduced<V>& of) {
+  return power_of_two(d, hn::Sub(of.n_and_rounder, hn::Set(d, 1)));
+}
+#endif
 
 template <class D, class V>
 HWY_INLINE Reduced<V> reduced(D d, V x) {
   using Constants = Exponential<hn::TFromD<D>>;
   const V rounder = hn::Set(d, Constants::kRounder);
-  const V n = hn::Sub(hn::MulAdd(x, hn::Set(d, Constants::kLog2E), rounder), rounder);
+  const V n_and_rounder = hn::MulAdd(x, hn::Set(d, Constants::kLog2E), rounder), n = hn::Sub(n_and_rounder, rounder);
   const V high = hn::NegMulAdd(n, hn::Set(d, Constants::kLn2High), x);
-  return {n, hn::NegMulAdd(n, hn::Set(d, Constants::kLn2Low), high)};
+  return {n, hn::NegMulAdd(n, hn::Set(d, Constants::kLn2Low), high), n_and_rounder};
 }
 
 // c2 + c3 r + ...
@@ -165,27 +202,28 @@ template <class D, class V>
 HWY_INLINE V exp_of(D d, V x) {
   using Constants = Exponential<hn::TFromD<D>>;
   const V inside = clamped(d, x, Constants::kLeast, Constants::kMost);
-  const auto [n, r] = reduced(d, inside);
-  const V y = exp_of_rest(d, r);
+  const Reduced<V> parts = reduced(d, inside);
+  const V y = exp_of_rest(d, parts.r), n = parts.n;
   const auto is_tiny = hn::Lt(inside, hn::Set(d, Constants::kLeastNormal));
-  if (HWY_LIKELY(hn::AllFalse(d, is_tiny))) return scale_by_power(d, y, n);
+  if (HWY_LIKELY(has_normal_powers(d, is_tiny, inside))) return scale_by_normal_power(d, y, parts);
   return hn::IfThenElse(is_tiny, scale_to_denormal(d, y, n), scale_by_power(d, y, hn::IfThenZeroElse(is_tiny, n)));
 }
 
-// exp(x) where that is a normal number. What is less is a number below kPlain, for those who take it for zero.
+// exp(x) where that is a normal number, up to kMostPower. What is less is a number below kPlain, for those who take it
+// for zero.
 template <class D, class V>
 HWY_INLINE V plain_exp_of(D d, V x) {
   using Constants = Exponential<hn::TFromD<D>>;
-  const auto [n, r] = reduced(d, clamped(d, x, Constants::kLeastPlain, Constants::kMost));
-  return scale_by_power(d, exp_of_rest(d, r), n);
+  const Reduced<V> parts = reduced(d, clamped(d, x, Constants::kLeastPlain, Constants::kMostPower));
+  return scale_by_normal_power(d, exp_of_rest(d, parts.r), parts);
 }
 
 // exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1), taken for half of it since 2^n may be too large. Loses the sign of zero.
 template <class D, class V>
 HWY_INLINE V expm1_unsigned(D d, V x) {
   const V half = hn::Set(d, 0.5);
-  const auto [n, r] = reduced(d, x);
-  const V power = scale_by_power(d, half, n);
+  const Reduced<V> parts = reduced(d, x);
+  const V power = half_of_power(d, parts), r = parts.r;
   const V inside = hn::MulAdd(hn::Mul(r, curvature(d, r)), r, r);
   const V y = hn::MulAdd(inside, power, hn::Sub(power, half));
   return hn::Add(y, y);

@@ -1,5 +1,8 @@
 #include "op/simd/memory.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -36,6 +39,12 @@ HWY_AFTER_NAMESPACE();
 namespace headrace::simd {
 
 HWY_EXPORT(stream_vectors);
+
+int64_t stream_bytes() noexcept {
+  constexpr int64_t kLeast = int64_t{8} << 20, kMost = int64_t{16} << 20;
+  static const int64_t bytes = std::clamp<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / 2, kLeast, kMost);
+  return bytes;
+}
 
 void stream_copy(void* to, const void* from, size_t bytes) noexcept {
   HWY_DYNAMIC_DISPATCH(stream_vectors)(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes);

@@ -1,6 +1,7 @@
 #include "ops/index/indices.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "backend/cpu/parallel.h"
@@ -44,7 +45,7 @@ void prefetch(const char* slice, int64_t bytes) noexcept {
 
 // Additions into rows [first, last) of every outer block, in the order of the indices.
 template <class T>
-void add_into(const T* from, T* to, const IndexSpace& space, const std::vector<int64_t>& indices, int64_t first,
+void add_into(const T* from, T* to, const IndexSpace& space, std::span<const int64_t> indices, int64_t first,
               int64_t last) {
   const auto count = static_cast<int64_t>(indices.size());
   for (int64_t o = 0; o < space.outer; ++o) {
@@ -59,7 +60,7 @@ void add_into(const T* from, T* to, const IndexSpace& space, const std::vector<i
 }
 
 template <class T>
-void scatter_add(const T* from, T* to, const IndexSpace& space, const std::vector<int64_t>& indices) {
+void scatter_add(const T* from, T* to, const IndexSpace& space, std::span<const int64_t> indices) {
   const auto count = static_cast<int64_t>(indices.size());
   const double bytes = static_cast<double>(space.outer * space.inner * (count + space.length)) * sizeof(T);
   const double cost = bytes * kNsPerSliceByte + static_cast<double>(space.outer * count) * kNsPerSlice;
@@ -76,7 +77,7 @@ void scatter_add(const T* from, T* to, const IndexSpace& space, const std::vecto
 
 template <class Half>
 void scatter_add_half(const Tensor& from, const Tensor& to, const IndexSpace& space,
-                      const std::vector<int64_t>& indices) {
+                      std::span<const int64_t> indices) {
   std::vector<float> wide(static_cast<size_t>(from.size)), sums(static_cast<size_t>(to.size));
   std::copy_n(from.as<Half>(), from.size, wide.begin());
   scatter_add(wide.data(), sums.data(), space, indices);
@@ -89,27 +90,56 @@ IndexMode index_mode(const std::string& word) noexcept {
   return word == "wrap" ? IndexMode::kWrap : word == "raise" ? IndexMode::kRaise : IndexMode::kClip;
 }
 
+namespace {
+
+// The index in [0, extent) that stands for one outside; itself where that raises.
+int64_t inside(int64_t i, int64_t extent, IndexMode mode) noexcept {
+  switch (mode) {
+    case IndexMode::kClip:
+      return i < 0 ? 0 : extent - 1;
+    case IndexMode::kWrap:
+      i %= extent;
+      return i < 0 ? i + extent : i;
+    case IndexMode::kRaise:
+      return i < 0 && i >= -extent ? i + extent : i;
+    default:
+      return i;
+  }
+}
+
+bool is_outside(int64_t i, int64_t extent) noexcept { return static_cast<uint64_t>(i) >= static_cast<uint64_t>(extent); }
+
+void read_indices_into(std::span<int64_t> to, const char* operation, const Tensor& indices, int64_t extent,
+                       IndexMode mode, int64_t axis) {
+  if (to.empty()) return;
+  const Load load = load_function(indices.dtype, ComputeType::kInt64);
+  if (extent == 0) load(to.data(), indices.data, 1, 1);
+  check(extent > 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size 0", operation, to[0], axis);
+  constexpr int64_t kGrain = 4096;
+  constexpr double kNsPerIndex = 0.8;
+  std::atomic<bool> is_wrong{false};
+  parallel_for(indices.size, kGrain, static_cast<double>(indices.size) * kNsPerIndex, [&](int64_t begin, int64_t end) {
+    const auto part = to.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+    load(part.data(), indices.as<char>() + static_cast<size_t>(begin) * item_size(indices.dtype), 1, end - begin);
+    bool is_part_wrong = false;
+    for (int64_t& i : part) {
+      if (!is_outside(i, extent)) continue;
+      i = inside(i, extent, mode);
+      is_part_wrong |= is_outside(i, extent);
+    }
+    if (is_part_wrong) is_wrong.store(true, std::memory_order_relaxed);
+  });
+  if (!is_wrong.load(std::memory_order_relaxed)) return;
+  const int64_t first = *std::ranges::find_if(to, [extent](int64_t i) { return is_outside(i, extent); });
+  fail(ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}", operation, first, axis, extent);
+}
+
+}  // namespace
+
 std::vector<int64_t> read_indices(const char* operation, const Tensor& indices, int64_t extent, IndexMode mode,
                                   int64_t axis) {
   std::vector<int64_t> result(static_cast<size_t>(indices.size));
-  if (result.empty()) return result;
-  load_function(indices.dtype, ComputeType::kInt64)(result.data(), indices.data, 1, indices.size);
-  check(extent > 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size 0", operation, result[0],
-        axis);
-  for (int64_t& i : result) {
-    if (static_cast<uint64_t>(i) < static_cast<uint64_t>(extent)) continue;
-    if (mode == IndexMode::kClip) {
-      i = i < 0 ? 0 : extent - 1;
-    } else if (mode == IndexMode::kWrap) {
-      i %= extent;
-      if (i < 0) i += extent;
-    } else {
-      const int64_t least = mode == IndexMode::kRaise ? -extent : 0;
-      check(i >= least && i < extent, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}",
-            operation, i, axis, extent);
-      i += extent;
-    }
-  }
+  read_indices_into(result, operation, indices, extent, mode, axis);
   return result;
 }
 
@@ -122,7 +152,7 @@ IndexSpace IndexSpace::along(const Shape& shape, int64_t axis) noexcept {
   return space;
 }
 
-void gather_slices(const void* from, void* to, const IndexSpace& space, const std::vector<int64_t>& indices,
+void gather_slices(const void* from, void* to, const IndexSpace& space, std::span<const int64_t> indices,
                    int64_t item_size) {
   const auto count = static_cast<int64_t>(indices.size());
   const int64_t bytes = space.inner * item_size;
@@ -130,7 +160,7 @@ void gather_slices(const void* from, void* to, const IndexSpace& space, const st
   const auto slices = static_cast<double>(space.outer * count);
   const double cost = slices * (kNsPerSlice + 2 * static_cast<double>(bytes) * kNsPerSliceByte);
   const bool prefetches = bytes >= kCacheLine;
-  const bool streams = bytes % kCacheLine == 0 && space.outer * count * bytes >= simd::kStreamBytes;
+  const bool streams = bytes % kCacheLine == 0 && space.outer * count * bytes >= simd::stream_bytes();
   with_copy(bytes, streams, [&](auto copy) {
     parallel_for(space.outer * count, std::max<int64_t>(1, kSliceGrain / bytes), cost, [&](int64_t begin, int64_t end) {
       const char* block = static_cast<const char*>(from) + begin / count * space.length * bytes;
@@ -149,7 +179,7 @@ void gather_slices(const void* from, void* to, const IndexSpace& space, const st
 }
 
 void scatter_add_slices(const Tensor& from, const Tensor& to, const IndexSpace& space,
-                        const std::vector<int64_t>& indices) {
+                        std::span<const int64_t> indices) {
   dispatch(to.dtype, [&]<class T>() {
     if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
       scatter_add_half<T>(from, to, space, indices);
@@ -166,8 +196,12 @@ void scatter_add_slices(const Tensor& from, const Tensor& to, const IndexSpace& 
 
 namespace {
 
-std::vector<int64_t> read(const KernelContext& c, const Positions& positions, const IndexSpace& space) {
-  return read_indices(c.name(), positions.indices, space.length, positions.mode, positions.axis);
+// In workspace.
+std::span<const int64_t> read(KernelContext& c, const Positions& positions, const IndexSpace& space) {
+  const int64_t count = positions.indices.size;
+  const std::span to(c.workspace<int64_t>(count), static_cast<size_t>(count));
+  read_indices_into(to, c.name(), positions.indices, space.length, positions.mode, positions.axis);
+  return to;
 }
 
 void take_on_host(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
@@ -182,7 +216,7 @@ void add_on_host(KernelContext& c, const Tensor& from, const Positions& position
 
 // Calls f(place in the indices, place in the whole array) for every index.
 template <class F>
-void for_each_element(const std::vector<int64_t>& indices, const IndexSpace& space, F&& f) {
+void for_each_element(std::span<const int64_t> indices, const IndexSpace& space, F&& f) {
   if (indices.empty()) return;
   const auto size = static_cast<int64_t>(indices.size());
   const int64_t block = size / space.outer;

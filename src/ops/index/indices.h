@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,11 +58,11 @@ extern const KernelPartOf<void(KernelContext& context, const Shape& shape)> rave
 extern const KernelPartOf<void(KernelContext& context, const Shape& shape)> unravel_places;
 
 // to[o, k, :] = from[o, indices[k], :]; element bytes only.
-void gather_slices(const void* from, void* to, const IndexSpace& space, const std::vector<int64_t>& indices,
+void gather_slices(const void* from, void* to, const IndexSpace& space, std::span<const int64_t> indices,
                    int64_t item_size);
 // to[o, indices[k], :] += from[o, k, :] in the dtype (halves are accumulated in float32). The order of additions is
 // that of k, whatever the number of threads. `to` is cleared first.
 void scatter_add_slices(const Tensor& from, const Tensor& to, const IndexSpace& space,
-                        const std::vector<int64_t>& indices);
+                        std::span<const int64_t> indices);
 
 }  // namespace headrace

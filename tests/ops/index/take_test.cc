@@ -38,7 +38,7 @@ TEST(Take, CopiesSlicesOfAnyLength) {
 }
 
 TEST(Take, CopiesLargeResults) {
-  for (const int64_t inner : {64, 96, 4096}) expect_slices(2, 50, inner, simd::kStreamBytes / inner / 2 + 5);
+  for (const int64_t inner : {64, 96, 4096}) expect_slices(2, 50, inner, simd::stream_bytes() / inner / 2 + 5);
 }
 
 }  // namespace
