@@ -55,6 +55,12 @@ dnnl::engine& cpu_engine() {
   return service<Cpu>().engine;
 }
 
+bool has_instructions(dnnl::cpu_isa set) {
+  cpu_engine();  // it may keep the library from some
+  const auto wanted = static_cast<unsigned>(set);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+}
+
 dnnl::stream& thread_stream() {
   struct Stream {
     dnnl::stream stream{cpu_engine()};

@@ -24,6 +24,8 @@ struct KeyHash {
 dnnl::memory::data_type type_of(DType dtype) noexcept;
 
 dnnl::engine& cpu_engine();
+// Whether the library uses all instructions of this set.
+bool has_instructions(dnnl::cpu_isa set);
 // What is made later goes earlier at exit: called after the library has made tables of its own for a kind of primitive,
 // this lets tasks end while they live.
 void end_tasks_before_what_is_there();

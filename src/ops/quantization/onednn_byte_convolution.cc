@@ -24,15 +24,7 @@ struct Prepared {
 
 // Whether pairs of products of uint8 and int8 are summed in int32.
 bool has_byte_products() {
-  static const bool kHas = [] {
-    onednn::cpu_engine();  // it may keep the library from some instructions
-    const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-    const auto includes = [isa](dnnl::cpu_isa part) {
-      return (static_cast<unsigned>(isa) & static_cast<unsigned>(part)) == static_cast<unsigned>(part);
-    };
-    return includes(dnnl::cpu_isa::avx512_core_vnni) || includes(dnnl::cpu_isa::avx2_vnni);
-  }();
-  return kHas;
+  return onednn::has_instructions(dnnl::cpu_isa::avx512_core_vnni) || onednn::has_instructions(dnnl::cpu_isa::avx2_vnni);
 }
 
 // Of int8 data the library itself takes care.
