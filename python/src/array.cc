@@ -274,7 +274,9 @@ PyTypeObject* make_array_type() {
   add(Py_nb_inplace_multiply, m.nb_inplace_multiply);
   add(Py_nb_inplace_true_divide, m.nb_inplace_true_divide);
   add(Py_nb_inplace_remainder, m.nb_inplace_remainder);
-  add(Py_nb_inplace_power, m.nb_inplace_power);
+  add(Py_nb_inplace_and, m.nb_inplace_and);
+  add(Py_nb_inplace_or, m.nb_inplace_or);
+  add(Py_nb_inplace_xor, m.nb_inplace_xor);
   add(Py_nb_negative, m.nb_negative);
   add(Py_nb_positive, m.nb_positive);
   add(Py_nb_absolute, m.nb_absolute);

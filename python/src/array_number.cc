@@ -133,14 +133,6 @@ PyObject* inplace(PyObject* a, PyObject* b) {
   });
 }
 
-// Of np arrays whose power has another dtype `x **= y` is `x = x ** y`, as in MXNet, which has no such method there.
-template <Name kName>
-PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) {
-  const DType dtype = array_of(a).dtype();
-  const bool keeps_dtype = dtype != DType::kBool && (!is_array(b) || array_of(b).dtype() == dtype);
-  return is_np(a) && !keeps_dtype ? binary<kName>(a, b) : inplace<kName>(a, b);
-}
-
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) {
     PyErr_SetString(PyExc_TypeError, "pow() of arrays takes two arguments");
@@ -157,6 +149,13 @@ PyObject* unary(PyObject* self) {
     invoke(op, op.default_attrs, {&array_of(self), 1}, {&result, 1});
     return wrap(std::move(result), is_np(self));
   });
+}
+
+// Of bools it is a whole number, as in MXNet.
+PyObject* negative(PyObject* self) {
+  if (!is_np(self) || array_of(self).dtype() != DType::kBool) return unary<"negative">(self);
+  Ref minus_one(PyLong_FromLong(-1));
+  return binary<"multiply">(self, minus_one.get());
 }
 
 PyObject* positive(PyObject* self) { return Py_NewRef(self); }
@@ -247,6 +246,7 @@ PyObject* array_richcompare(PyObject* a, PyObject* b, int operation) {
   });
 }
 
+// As in MXNet `x **= y` is `x = x ** y`, a new array, and so are `//=`, `@=`, `<<=` and `>>=`.
 PyNumberMethods number_methods = [] {
   PyNumberMethods m{};
   m.nb_add = binary<"add">;
@@ -267,8 +267,10 @@ PyNumberMethods number_methods = [] {
   m.nb_inplace_multiply = inplace<"multiply">;
   m.nb_inplace_true_divide = inplace<"divide">;
   m.nb_inplace_remainder = inplace<"mod">;
-  m.nb_inplace_power = inplace_power<"power">;
-  m.nb_negative = unary<"negative">;
+  m.nb_inplace_and = inplace<"bitwise_and">;
+  m.nb_inplace_or = inplace<"bitwise_or">;
+  m.nb_inplace_xor = inplace<"bitwise_xor">;
+  m.nb_negative = negative;
   m.nb_positive = positive;
   m.nb_absolute = unary<"abs">;
   m.nb_invert = unary<"_npi_bitwise_not">;

@@ -64,3 +64,16 @@ def test_numbers_are_those_of_mxnet(name):
             numpy.testing.assert_allclose(array, expected, rtol=1e-6, atol=1e-6)
         else:
             numpy.testing.assert_array_equal(array, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_dropout_of_other_floats_draws_doubles(dtype):
+    mx.random.seed(3)
+    with autograd.train_mode():
+        kept = nd.Dropout(nd.ones((200, 3), dtype=dtype), p=0.3).asnumpy() > 0
+    after = nd.random.uniform(shape=2).asnumpy()
+    # As MXNet 1.9.1 printed them.
+    assert "".join(map(str, kept.reshape(-1)[:20].astype(int))) == "11111101111111111101"
+    numpy.testing.assert_array_equal(after, numpy.float32([0.27794567, 0.7144679]))
+    mx.random.seed(3)
+    numpy.testing.assert_array_equal(kept, nd.random.uniform(shape=(200, 3), dtype="float64").asnumpy() <= 0.7)

@@ -154,13 +154,47 @@ def test_names_of_inputs():
     assert mx.npx.constraint_check(x=x < 2).item()
 
 
-def test_powers_in_place_take_the_dtype_of_the_result():
+def test_powers_are_new_arrays():
     x = mx.np.array([1, 4], dtype="int32")
     x **= mx.np.array([0.5, 0.5], dtype="float32")
     assert x.dtype == np.float32 and x.tolist() == [1, 2]
-    same = y = mx.np.array([2.0])
-    y **= 2
-    assert y is same and y.tolist() == [4]
+    for front in (mx.np, mx.nd):
+        before = y = front.array([2.0])
+        y **= front.ones((2, 1))
+        assert before.asnumpy().tolist() == [2] and y.asnumpy().tolist() == [[2], [2]]
+        before.attach_grad()
+        with mx.autograd.record():
+            z = before * 1
+            z **= 3
+        z.backward()
+        assert before.grad.asnumpy().tolist() == [12]
+
+
+def test_bits_are_changed_in_place():
+    x = mx.np.array([1, 2, 4], dtype="int32")
+    view = x[:2]
+    view |= mx.np.array([4, 1], dtype="int32")
+    assert x.tolist() == [5, 3, 4]
+    x &= 6
+    x ^= mx.np.array([1, 1, 1], dtype="int32")
+    assert x.tolist() == [5, 3, 5]
+    flags = mask = mx.np.array([1, 0]) > 0
+    mask |= mx.np.array([0, 1]) > 0
+    assert flags.tolist() == [True, True] and mask is flags
+
+
+def test_negative_bools_are_whole_numbers():
+    x = -(mx.np.array([1, 0]) > 0)
+    assert x.dtype == np.int64 and x.tolist() == [-1, 0]
+
+
+def test_rounding_by_the_standard_library():
+    import math
+
+    x = mx.np.array([2.5, -1.5])
+    assert math.floor(x).tolist() == [2, -2]
+    assert math.ceil(x).tolist() == [3, -1]
+    assert math.trunc(x).tolist() == [2, -1]
 
 
 @pytest.mark.parametrize(

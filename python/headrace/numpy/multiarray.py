@@ -114,6 +114,15 @@ class ndarray(NDArray):
     def __round__(self, ndigits=None):
         return front_end().around(self, ndigits or 0)
 
+    def __floor__(self):
+        return front_end().floor(self)
+
+    def __ceil__(self):
+        return front_end().ceil(self)
+
+    def __trunc__(self):
+        return front_end().trunc(self)
+
     # --- shape ---
 
     def reshape(self, *shape, **kwargs):

@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/copy_part.h"
 #include "op/gradient.h"
-#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"

@@ -76,8 +76,7 @@ void scatter_add(const T* from, T* to, const IndexSpace& space, std::span<const 
 }
 
 template <class Half>
-void scatter_add_half(const Tensor& from, const Tensor& to, const IndexSpace& space,
-                      std::span<const int64_t> indices) {
+void scatter_add_half(const Tensor& from, const Tensor& to, const IndexSpace& space, std::span<const int64_t> indices) {
   std::vector<float> wide(static_cast<size_t>(from.size)), sums(static_cast<size_t>(to.size));
   std::copy_n(from.as<Half>(), from.size, wide.begin());
   scatter_add(wide.data(), sums.data(), space, indices);
@@ -107,7 +106,9 @@ int64_t inside(int64_t i, int64_t extent, IndexMode mode) noexcept {
   }
 }
 
-bool is_outside(int64_t i, int64_t extent) noexcept { return static_cast<uint64_t>(i) >= static_cast<uint64_t>(extent); }
+bool is_outside(int64_t i, int64_t extent) noexcept {
+  return static_cast<uint64_t>(i) >= static_cast<uint64_t>(extent);
+}
 
 void read_indices_into(std::span<int64_t> to, const char* operation, const Tensor& indices, int64_t extent,
                        IndexMode mode, int64_t axis) {

@@ -79,8 +79,7 @@ void singular_back(Gradient& g) {
   const NDArray &u = g.output(0), &l = g.output(1), &v = g.output(2);
   if (v.size() == 0) return g.set(0, zeros_like(v));
   NDArray diagonal = g.has_head(1) ? g.head(1) : NDArray();
-  if (!g.has_head(0) && !g.has_head(2))
-    return g.set(0, products(u * on_new_axis(diagonal, -2), v));
+  if (!g.has_head(0) && !g.has_head(2)) return g.set(0, products(u * on_new_axis(diagonal, -2), v));
   const double least = l.dtype() == DType::kFloat32 ? 1e-30 : 1e-100;
   const NDArray safe = call("_maximum_scalar", {l}, {{"scalar", least}}), row = on_new_axis(l, -2);
   const NDArray along = head_or_zeros(g, 2) / on_new_axis(safe, -1);

@@ -50,8 +50,10 @@ OpDef dropout_mask() {
             i.cost(100 + static_cast<double>(element_count(shape)));
             generators().draw(i, Streams::kParallel);
           },
-      .kernel = [](KernelContext& c,
-                   const DropoutAttrs& a) { draw_flags(c, c.output(0), static_cast<float>(1 - a.p)); },
+      .kernel =
+          [](KernelContext& c, const DropoutAttrs& a) {
+            draw_flags(c, c.output(0), static_cast<float>(1 - a.p), c.input(0).dtype != DType::kFloat32);
+          },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .strided_inputs = true,

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/expect.h"
 #include "op/gradient.h"
-#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/quantization.h"

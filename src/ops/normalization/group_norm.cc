@@ -1,9 +1,9 @@
 #include "ops/normalization/group_norm.h"
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/expect.h"
 #include "op/gradient.h"
-#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"

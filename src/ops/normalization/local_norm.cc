@@ -2,8 +2,8 @@
 #include "ops/normalization/local_norm.h"
 
 #include "base/check.h"
-#include "op/gradient.h"
 #include "headrace/arithmetic.hpp"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"

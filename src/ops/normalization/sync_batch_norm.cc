@@ -6,10 +6,10 @@
 
 #include "base/check.h"
 #include "engine/runtime.h"
+#include "headrace/arithmetic.hpp"
 #include "ndarray/view.h"
 #include "op/expect.h"
 #include "op/gradient.h"
-#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"

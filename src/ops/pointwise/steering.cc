@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "op/gradient.h"
 #include "headrace/arithmetic.hpp"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "op/result_dtype.h"

@@ -24,7 +24,8 @@ struct Prepared {
 
 // Whether pairs of products of uint8 and int8 are summed in int32.
 bool has_byte_products() {
-  return onednn::has_instructions(dnnl::cpu_isa::avx512_core_vnni) || onednn::has_instructions(dnnl::cpu_isa::avx2_vnni);
+  return onednn::has_instructions(dnnl::cpu_isa::avx512_core_vnni) ||
+         onednn::has_instructions(dnnl::cpu_isa::avx2_vnni);
 }
 
 // Of int8 data the library itself takes care.

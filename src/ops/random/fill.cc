@@ -65,20 +65,6 @@ void fill_normal(const KernelContext& context, Streams streams, Real* values, in
                   });
 }
 
-void fill_below(const KernelContext& context, uint8_t* flags, int64_t n, float bound) {
-  constexpr double kNsPerFlag = 0.2;
-  if (context.ticket() != kMtTicket) {
-    for_each_range(n, kNsPerFlag, [&](int64_t first, int64_t count) {
-      philox_below(context.ticket(), first, count, bound, flags + first);
-    });
-    return;
-  }
-  const Trials trials(bound);
-  for_each_run(n, kNsPerFlag, [&](MersenneTwister& state, int64_t begin, int64_t end) {
-    trials.draw(state, end - begin, flags + begin);
-  });
-}
-
 template void fill_uniform<float>(const KernelContext&, Streams, float*, int64_t, float, float);
 template void fill_uniform<double>(const KernelContext&, Streams, double*, int64_t, double, double);
 template void fill_normal<float>(const KernelContext&, Streams, float*, int64_t, float, float);
@@ -105,8 +91,29 @@ void draw_on_host(KernelContext& c, const Variates& variates, const Tensor& out)
     draw_in<float>(c, variates, DType::kFloat32, out);
 }
 
-void draw_flags_on_host(KernelContext& c, const Tensor& flags, float bound) {
-  fill_below(c, flags.as<uint8_t>(), flags.size, bound);
+constexpr double kNsPerFlag = 0.2;
+
+void draw_flags_by_doubles(KernelContext& c, const Tensor& flags, float bound) {
+  double* const values = c.workspace<double>(flags.size);
+  fill_uniform(c, Streams::kParallel, values, flags.size, 0.0, 1.0);
+  parallel_for(flags.size, 1 << 14, static_cast<double>(flags.size) * kNsPerFlag, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) flags.as<uint8_t>()[i] = static_cast<float>(values[i]) <= bound;
+  });
+}
+
+void draw_flags_on_host(KernelContext& c, const Tensor& flags, float bound, bool in_double) {
+  uint8_t* const to = flags.as<uint8_t>();
+  if (c.ticket() != kMtTicket) {
+    for_each_range(flags.size, kNsPerFlag, [&](int64_t first, int64_t count) {
+      philox_below(c.ticket(), first, count, bound, to + first);
+    });
+    return;
+  }
+  if (in_double) return draw_flags_by_doubles(c, flags, bound);
+  const Trials trials(bound);
+  for_each_run(flags.size, kNsPerFlag, [&](MersenneTwister& state, int64_t begin, int64_t end) {
+    trials.draw(state, end - begin, to + begin);
+  });
 }
 
 }  // namespace

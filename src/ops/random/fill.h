@@ -17,9 +17,6 @@ template <class Real>
 void fill_normal(const KernelContext& context, Streams streams, Real* values, int64_t n, Real offset = 0,
                  Real factor = 1);
 
-// flags[i] = 1 where a uniform float in [0, 1) is below `bound`, else 0. Draws from Streams::kParallel.
-void fill_below(const KernelContext& context, uint8_t* flags, int64_t n, float bound);
-
 enum class VariateKind : uint8_t { kUniform, kNormal };  // on [0, 1), or of mean 0 and standard deviation 1
 
 struct Variates {
@@ -30,7 +27,8 @@ struct Variates {
 };
 // What fill_uniform and fill_normal draw, cast to what the output holds.
 extern const KernelPartOf<void(KernelContext& context, const Variates& variates, const Tensor& output)> draw_variates;
-// What fill_below draws.
-extern const KernelPartOf<void(KernelContext& context, const Tensor& flags, float bound)> draw_flags;
+// flags[i] = 1 where a uniform number in [0, 1) is below `bound`, else 0. Draws from Streams::kParallel. `in_double`: of
+// MXNet's numbers each is a double, which takes two words, rounded to a float.
+extern const KernelPartOf<void(KernelContext& context, const Tensor& flags, float bound, bool in_double)> draw_flags;
 
 }  // namespace headrace

@@ -33,11 +33,12 @@ void draw_variates_cuda(KernelContext& c, const Variates& v, const Tensor& outpu
               grid_of(counters_for(output.size, v.in_double ? sizeof(double) : sizeof(float))), arguments);
 }
 
-void draw_flags_cuda(KernelContext& c, const Tensor& flags, float bound) {
+void draw_flags_cuda(KernelContext& c, const Tensor& flags, float bound, bool in_double) {
   if (flags.size == 0) return;
   if (c.ticket() == kMtTicket)
-    return draw_on_host_later(c, {}, {&flags, 1},
-                              [bound](KernelContext& late) { draw_flags(late, late.output(0), bound); });
+    return draw_on_host_later(c, {}, {&flags, 1}, [bound, in_double](KernelContext& late) {
+      draw_flags(late, late.output(0), bound, in_double);
+    });
   const float limit = std::ceil(std::clamp(bound, 0.0F, 1.0F) * 0x1p24F);
   const device::FlagArguments arguments{flags.data, flags.size, c.ticket(), static_cast<int64_t>(limit)};
   launch_cuda({kFillHeader, "draw_flags", "FlagArguments"}, grid_of(counters_for(flags.size, sizeof(float))),

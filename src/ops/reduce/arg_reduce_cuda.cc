@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-constexpr const char* kHeader = "ops/reduce/arg_reduce.cuh";
+constexpr const char* kArgReduceHeader = "ops/reduce/arg_reduce.cuh";
 
 void arg_reduce_cuda(KernelContext& c, const Tensor& input, const AxisSpace& space, bool largest,
                      const Tensor& output) {
@@ -23,13 +23,12 @@ void arg_reduce_cuda(KernelContext& c, const Tensor& input, const AxisSpace& spa
   const device::ArgReduceArguments arguments{
       input.data, places ? places : output.data, rows, space.length, space.inner, cut.count, cut.length};
   launch_cuda(
-      {kHeader,
-       fmt::format("arg_reduce<{}, {}, {}, {}>", type, places ? "int64_t" : place, largest, width.threads),
+      {kArgReduceHeader, fmt::format("arg_reduce<{}, {}, {}, {}>", type, places ? "int64_t" : place, largest, width.threads),
        "ArgReduceArguments"},
       width.grid(rows * cut.count), arguments);
   if (!places) return;
   const device::BestPartArguments parts{input.data, places, output.data, rows, space.length, space.inner, cut.count};
-  launch_cuda({kHeader, fmt::format("best_part<{}, {}, {}>", type, place, largest), "BestPartArguments"},
+  launch_cuda({kArgReduceHeader, fmt::format("best_part<{}, {}, {}>", type, place, largest), "BestPartArguments"},
               grid_of(rows * RowWidth::kWarp), parts);
 }
 

@@ -1,8 +1,8 @@
 #include "ops/reduce/layer_norm.h"
 
+#include "headrace/arithmetic.hpp"
 #include "op/expect.h"
 #include "op/gradient.h"
-#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"

@@ -19,8 +19,8 @@ namespace {
 constexpr const char* kReductionKernel = "reduction";  // see kernel_name()
 constexpr int kBlockThreads = 256;                     // as in op/device/group.cuh
 constexpr int kWarp = 32;
-constexpr int kLanesAcross = 8;               // threads to a result where neighbours belong to different ones
-constexpr int64_t kShort = 16;  // so few elements are one thread's
+constexpr int kLanesAcross = 8;  // threads to a result where neighbours belong to different ones
+constexpr int64_t kShort = 16;   // so few elements are one thread's
 
 // Dimensions of one kind, neighbours that all operands walk through evenly being one.
 struct Dimensions {

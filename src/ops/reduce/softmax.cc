@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/expect.h"
 #include "op/gradient.h"
-#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/result_dtype.h"
@@ -73,6 +73,7 @@ OpDef forward(SoftmaxKind kind, OpDef parts, const char* backward) {
   parts.gradient = [backward](Gradient& g, const SoftmaxAttrs& a) {
     const OpDef& op = find_op(backward);
     const AttrsPtr attrs = make_attrs(SoftmaxBackwardAttrs{a.axis, softmax_scale(a, negate)});
+    if (g.input(0).ndim() == 0) return g.set(0, zeros_like(g.input(0)));  // a constant
     const NDArray head = cast_to(g.head(), g.output().dtype());
     std::vector<NDArray> inputs{head, g.output()};
     if (g.input_count() > 1) inputs.push_back(g.input(1));

@@ -133,8 +133,7 @@ OpDef variance(const char* name, const char* python, const char* what) {
              const NDArray& x = g.input(0);
              const AxisSet axes = a.axes(g.op().name.c_str(), x.ndim());
              const double count = static_cast<double>(reduced_count(x.shape(), axes)) - a.ddof;
-             const NDArray head =
-                 root ? cast_to(g.head(), x.dtype()) / cast_to(g.output(), x.dtype()) : g.head();
+             const NDArray head = root ? cast_to(g.head(), x.dtype()) / cast_to(g.output(), x.dtype()) : g.head();
              g.set(0, around_mean(x, head, axes, (root ? 1 : 2) / count));
            },
        .saves_outputs = root ? 1u : kNothing,

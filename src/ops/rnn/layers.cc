@@ -151,9 +151,7 @@ std::vector<RnnWeights> unpacked(const NDArray& vector, const RnnSizes& s) {
   return all;
 }
 
-NDArray RnnBytes::number(const NDArray& byte) const {
-  return (byte - shift) / scale;
-}
+NDArray RnnBytes::number(const NDArray& byte) const { return (byte - shift) / scale; }
 
 NDArray RnnBytes::rounded(const NDArray& x) const {
   const NDArray byte = call("rint", {x * scale + shift});

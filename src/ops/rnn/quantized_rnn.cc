@@ -27,8 +27,7 @@ void round_weights(std::vector<RnnWeights>& weights) {
   const NDArray present = call("_maximum_scalar", {largest}, {{"scalar", 1e-30}});
   const NDArray scale = call("_rdiv_scalar", {present}, {{"scalar", 127.0}});
   for (RnnWeights& w : weights)
-    for (NDArray* matrix : {&w.i2h, &w.h2h})
-      *matrix = call("rint", {*matrix * scale}) / scale;
+    for (NDArray* matrix : {&w.i2h, &w.h2h}) *matrix = call("rint", {*matrix * scale}) / scale;
 }
 
 std::vector<NDArray> compose_quantized(std::span<const NDArray> in, const RnnAttrs& a) {

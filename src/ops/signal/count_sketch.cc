@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/expect.h"
 #include "op/formula/transfer.h"
 #include "op/gradient.h"
-#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"

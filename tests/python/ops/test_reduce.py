@@ -294,6 +294,16 @@ def test_softmax_gradients(name, axis):
     check_gradient(lambda a: getattr(npx, name)(a, axis=axis, temperature=1.5), RNG.uniform(-1, 1, (3, 4)))
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_without_axes_is_a_constant(name):
+    x = np.array(2.0)
+    x.attach_grad()
+    with autograd.record():
+        y = getattr(npx, name)(x)
+    y.backward()
+    assert y.item() == (name == "softmax") and x.grad.item() == 0
+
+
 def test_softmax_can_be_differentiated_twice():
     x = np.array(RNG.uniform(-1, 1, (2, 3)))
     x.attach_grad()

@@ -206,17 +206,39 @@ class _PixelShuffle(HybridBlock):
         self._factors = tuple(map(int, spread(factor, self._axes, "factor")))
 
     def hybrid_forward(self, F, x):
+        # (N, C f, d...) to (N, C, f, d...)
+        x = self._reshape(F, x, (0, -4, -1, math.prod(self._factors)) + (0,) * self._axes)
+        # MXNet, which may read an exported graph, transposes six axes at most.
+        return self._by_axis(F, x) if self._axes > 2 else self._at_once(F, x)
+
+    def _at_once(self, F, x):
         axes = self._axes
-        # (N, C f, d...) to (N, C, f, d...) to (N, C, f1, f2, ..., d...) to (N, C, d1, f1, d2, f2, ...).
-        x = self._reshape(F, x, (0, -4, -1, math.prod(self._factors)) + (0,) * axes)
+        # ... to (N, C, f1, f2, ..., d...) to (N, C, d1, f1, d2, f2, ...) to (N, C, d1 f1, d2 f2, ...)
         for place, factor in enumerate(self._factors[:-1]):
             others = math.prod(self._factors[place + 1 :])
             x = self._reshape(F, x, (0,) * (2 + place) + (-4, factor, others) + (0,) * axes)
         order = [0, 1]
         for axis in range(axes):
             order += [2 + axes + axis, 2 + axis]
-        x = F.np.transpose(x, tuple(order)) if is_np_array() else F.transpose(x, axes=tuple(order))
+        x = self._transpose(F, x, order)
         return self._reshape(F, x, (0, 0) + (-3,) * axes)
+
+    def _by_axis(self, F, x):
+        axes = self._axes
+        for place, factor in enumerate(self._factors):
+            # ... (..., f, d, ...) to (..., d, f, ...) to (..., d, f1, rest, ...) to (..., d f1, rest, ...)
+            before, after = (0,) * (2 + place), (0,) * (axes - place - 1)
+            order = list(range(3 + axes))
+            order[2 + place], order[3 + place] = 3 + place, 2 + place
+            x = self._transpose(F, x, order)
+            others = math.prod(self._factors[place + 1 :])
+            x = self._reshape(F, x, (*before, 0, -4, factor, others, *after))
+            x = self._reshape(F, x, (*before, -3, 0, *after))
+        return self._reshape(F, x, (0,) * (1 + axes) + (-3,))
+
+    @staticmethod
+    def _transpose(F, x, order):
+        return F.np.transpose(x, tuple(order)) if is_np_array() else F.transpose(x, axes=tuple(order))
 
     @staticmethod
     def _reshape(F, x, shape):
