@@ -95,6 +95,10 @@ class Context(metaclass=_ContextType):
     def __reduce__(self):  # names a function: the class may say that it is MXNet's, which is not everywhere
         return named_context, (str(self),)
 
+    def __setstate__(self, state):  # of MXNet's pickles
+        self.device_typeid, self.device_id = state["device_typeid"], state["device_id"]
+        self._previous = []
+
     def __enter__(self):
         self._previous.append(current_context())
         _set_current(self)

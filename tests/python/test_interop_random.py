@@ -76,4 +76,6 @@ def test_dropout_of_other_floats_draws_doubles(dtype):
     assert "".join(map(str, kept.reshape(-1)[:20].astype(int))) == "11111101111111111101"
     numpy.testing.assert_array_equal(after, numpy.float32([0.27794567, 0.7144679]))
     mx.random.seed(3)
-    numpy.testing.assert_array_equal(kept, nd.random.uniform(shape=(200, 3), dtype="float64").asnumpy() <= 0.7)
+    numpy.testing.assert_array_equal(
+        kept, nd.random.uniform(shape=(200, 3), dtype="float64").asnumpy() <= 0.7
+    )

@@ -80,6 +80,19 @@ print(pickle.dumps([mx.nd.ones(1), np.ones(1), net, gluon.Constant("c", [2])]).h
     assert net.weight.data().asnumpy().tolist() == [[1, 1]] and constant.value.asnumpy().tolist() == [2]
 
 
+def test_symbols_and_contexts_of_mxnet_s_pickles():
+    graph = '{"nodes": [{"op": "null", "name": "x", "inputs": []}], "arg_nodes": [0], "heads": [[0, 0, 0]]}'
+    code = f"""
+import pickle
+symbol = (b"\\x80\\x04\\x8c\\x13mxnet.symbol.symbol\\x8c\\x06Symbol\\x93N\\x85R}}\\x8c\\x06handleX"
+          + len({graph!r}).to_bytes(4, "little") + {graph!r}.encode() + b"sb.")
+context = (b"\\x80\\x04\\x8c\\rmxnet.context\\x8c\\x07Context\\x93)\\x81}}(\\x8c\\rdevice_typeidK\\x02"
+           b"\\x8c\\tdevice_idK\\x03\\x8c\\x08_old_ctxNub.")
+print(pickle.loads(symbol).list_arguments(), pickle.loads(context))
+"""
+    assert output_of(code) == "['x'] gpu(3)"
+
+
 def test_versions():
     code = "import mxnet, headrace; print(mxnet.__version__, headrace.__version__)"
     assert output_of(code).startswith("1.9.1 0.")

@@ -53,10 +53,20 @@ def to_text(value):
     return str(value)
 
 
+def _attribute_text(key, value):
+    """As `to_text`; a dtype's other names ('float', '<f4') as its own."""
+    if key == "dtype" and isinstance(value, str):
+        try:
+            return _core.dtype_name(value)
+        except TypeError:
+            return value  # the operator tells what it takes
+    return to_text(value)
+
+
 def apply(op, hint, inputs, attributes, np, name=None, attr=None):
     """A symbol of operator `op` on symbols (or None); `attributes` map names to values, `attr` to texts."""
     name = NameManager.current.get(name, hint)
-    texts = {key: to_text(value) for key, value in attributes.items()}
+    texts = {key: _attribute_text(key, value) for key, value in attributes.items()}
     handles = [None if one is None else one._handle for one in inputs]
     marks = {key: str(value) for key, value in AttrScope.current.get(attr).items()}
     return wrap(_core.SymbolHandle.apply(op, name, handles, texts, marks), np)

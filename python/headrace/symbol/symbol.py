@@ -186,6 +186,9 @@ class Symbol(Arithmetic, WithoutValues):
     def __reduce__(self):
         return _restore, (type(self), self._json())
 
+    def __setstate__(self, state):  # of MXNet's pickles
+        self._handle = _core.SymbolHandle.from_json(state["handle"])
+
     # --- types ---
 
     def infer_shape(self, *args, **kwargs):
@@ -354,16 +357,16 @@ class Symbol(Arithmetic, WithoutValues):
 
     # --- operators ---
 
-    def astype(self, dtype):
+    def astype(self, dtype, name=None, attr=None):
         """The values converted to `dtype`."""
-        return apply("Cast", "cast", [self], {"dtype": dtype}, self._is_np)
+        return apply("Cast", "cast", [self], {"dtype": dtype}, self._is_np, name, attr)
 
-    def reshape(self, *shape, **kwargs):
+    def reshape(self, *shape, name=None, attr=None, **kwargs):
         """As nd.NDArray.reshape: one tuple, several integers, or `shape=`; `reverse`."""
         if shape:
             given = shape[0] if len(shape) == 1 else shape
             kwargs["shape"] = given if isinstance(given, int) else tuple(given)
-        return apply("Reshape", "reshape", [self], kwargs, self._is_np)
+        return apply("Reshape", "reshape", [self], kwargs, self._is_np, name, attr)
 
 
 def _is_known(shape):

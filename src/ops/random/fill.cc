@@ -104,9 +104,8 @@ void draw_flags_by_doubles(KernelContext& c, const Tensor& flags, float bound) {
 void draw_flags_on_host(KernelContext& c, const Tensor& flags, float bound, bool in_double) {
   uint8_t* const to = flags.as<uint8_t>();
   if (c.ticket() != kMtTicket) {
-    for_each_range(flags.size, kNsPerFlag, [&](int64_t first, int64_t count) {
-      philox_below(c.ticket(), first, count, bound, to + first);
-    });
+    for_each_range(flags.size, kNsPerFlag,
+                   [&](int64_t first, int64_t count) { philox_below(c.ticket(), first, count, bound, to + first); });
     return;
   }
   if (in_double) return draw_flags_by_doubles(c, flags, bound);

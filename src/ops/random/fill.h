@@ -27,8 +27,8 @@ struct Variates {
 };
 // What fill_uniform and fill_normal draw, cast to what the output holds.
 extern const KernelPartOf<void(KernelContext& context, const Variates& variates, const Tensor& output)> draw_variates;
-// flags[i] = 1 where a uniform number in [0, 1) is below `bound`, else 0. Draws from Streams::kParallel. `in_double`: of
-// MXNet's numbers each is a double, which takes two words, rounded to a float.
+// flags[i] = 1 where a uniform number in [0, 1) is below `bound`, else 0. Draws from Streams::kParallel. `in_double`:
+// of MXNet's numbers each is a double, which takes two words, rounded to a float.
 extern const KernelPartOf<void(KernelContext& context, const Tensor& flags, float bound, bool in_double)> draw_flags;
 
 }  // namespace headrace

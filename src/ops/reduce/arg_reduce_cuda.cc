@@ -22,10 +22,10 @@ void arg_reduce_cuda(KernelContext& c, const Tensor& input, const AxisSpace& spa
   auto* const places = cut.count > 1 ? c.workspace<int64_t>(static_cast<size_t>(rows * cut.count)) : nullptr;
   const device::ArgReduceArguments arguments{
       input.data, places ? places : output.data, rows, space.length, space.inner, cut.count, cut.length};
-  launch_cuda(
-      {kArgReduceHeader, fmt::format("arg_reduce<{}, {}, {}, {}>", type, places ? "int64_t" : place, largest, width.threads),
-       "ArgReduceArguments"},
-      width.grid(rows * cut.count), arguments);
+  launch_cuda({kArgReduceHeader,
+               fmt::format("arg_reduce<{}, {}, {}, {}>", type, places ? "int64_t" : place, largest, width.threads),
+               "ArgReduceArguments"},
+              width.grid(rows * cut.count), arguments);
   if (!places) return;
   const device::BestPartArguments parts{input.data, places, output.data, rows, space.length, space.inner, cut.count};
   launch_cuda({kArgReduceHeader, fmt::format("best_part<{}, {}, {}>", type, place, largest), "BestPartArguments"},

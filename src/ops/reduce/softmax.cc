@@ -171,15 +171,16 @@ OpDef softmax_activation() {
   return general<ActivationAttrs>(
       {.name = "SoftmaxActivation",
        .python = {"nd.SoftmaxActivation"},
-       .doc = "Softmax over the last axis, or over the channels (axis 1). Raises ValueError for fewer than two "
-              "dimensions.",
+       .doc =
+           "Softmax over the last axis, or over the channels (axis 1). Raises ValueError for data without that axis.",
        .complete = keep_shape,
        .result_dtype = result_dtypes::floating,
        .compose = [](std::span<const NDArray> in, const ActivationAttrs& a) -> std::vector<NDArray> {
-         check(in[0].ndim() >= 2, ErrorKind::kValue,
-               "SoftmaxActivation: expected two or more dimensions, got shape {}; use softmax",
-               to_string(in[0].shape()));
-         return {call("softmax", {in[0]}, {{"axis", int64_t{a.mode == "channel" ? 1 : -1}}})};
+         const bool by_channel = a.mode == "channel";
+         check(in[0].ndim() > (by_channel ? 1 : 0), ErrorKind::kValue,
+               "SoftmaxActivation: mode '{}' takes data of {} or more dimensions, got shape {}", a.mode,
+               by_channel ? "two" : "one", to_string(in[0].shape()));
+         return {call("softmax", {in[0]}, {{"axis", int64_t{by_channel ? 1 : -1}}})};
        },
        .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(ActivationAttrs{.mode = "channel"}))}});
 }

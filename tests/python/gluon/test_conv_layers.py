@@ -7,6 +7,7 @@ import pytest
 
 from headrace import MXNetError, autograd, init, nd
 from headrace.gluon import nn
+from headrace.gluon.nn.conv_layers import _Conv, _infer_weight_shape
 
 RNG = numpy.random.default_rng(7)
 
@@ -247,3 +248,36 @@ def test_data_of_other_axes_before_the_channels_are_known(make, shape, hybridize
     with pytest.raises(ValueError, match=r"shape cannot be inferred.*data must have \d axes for kernel") as e:
         layer(nd.ones(shape))
     assert isinstance(e.value, MXNetError)
+
+
+class OfOwnWeight(nn.Conv2D):
+    """As spectral normalisation and quantization write layers."""
+
+    def hybrid_forward(self, F, x, weight, bias=None):
+        return getattr(F, self._op_name)(x, weight * 2, bias, name="fwd", **self._kwargs)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_layers_of_programs_call_the_operator_by_its_name(hybridize):
+    layer = OfOwnWeight(2, 3, in_channels=1)
+    layer.initialize(init.One())
+    if hybridize:
+        layer.hybridize()
+    assert layer(nd.ones((1, 1, 4, 4))).asnumpy().tolist() == [[[[18] * 2] * 2] * 2]
+
+
+def test_layers_of_programs_derive_from_the_class_of_all_convolutions():
+    class Transposed(_Conv):
+        def __init__(self):
+            sizes = (3, 3), (1, 1), 0, 1, 1
+            super().__init__(
+                2, *sizes, "NCHW", 1, None, True, None, "zeros", op_name="Deconvolution", adj=(0, 0)
+            )
+
+    layer = Transposed()
+    layer.initialize()
+    assert layer(nd.ones((1, 1, 4, 4))).shape == (1, 2, 6, 6) and layer.weight.shape == (1, 2, 3, 3)
+    assert nn.Conv2DTranspose(2, 3, strides=2, output_padding=1).outpad == (1, 1)
+    settings = dict(nn.Conv3D(4, 3, groups=2)._kwargs)
+    shapes = _infer_weight_shape("Convolution", (1, 6, 5, 5, 5), settings)
+    assert shapes == [(1, 6, 5, 5, 5), (4, 3, 3, 3, 3), (4,)]

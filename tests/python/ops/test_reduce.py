@@ -284,8 +284,12 @@ def test_softmax_activation(mode, axis):
     x = nd.array(RNG.uniform(-1, 1, (2, 3, 4)))
     found = nd.SoftmaxActivation(x, mode=mode)
     assert found.asnumpy().tolist() == nd.softmax(x, axis=axis).asnumpy().tolist()
-    with pytest.raises(ValueError, match="two or more dimensions"):
-        nd.SoftmaxActivation(x[0, 0], mode=mode)
+    if mode == "instance":
+        found = nd.SoftmaxActivation(x[0, 0], mode=mode)
+        assert found.asnumpy().tolist() == nd.softmax(x[0, 0]).asnumpy().tolist()
+    else:
+        with pytest.raises(ValueError, match="two or more dimensions"):
+            nd.SoftmaxActivation(x[0, 0], mode=mode)
 
 
 @pytest.mark.parametrize("axis", [0, -1])

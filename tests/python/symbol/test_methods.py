@@ -1,5 +1,6 @@
 """What symbols can do beside being operated on: composition, texts, and what they refuse."""
 
+import numpy
 import pytest
 
 import headrace as mx
@@ -120,3 +121,24 @@ def test_transpose_of_np_symbols(axes):
         eager = block(x).asnumpy()
         block.hybridize()
         assert block(x).asnumpy().tolist() == eager.tolist() == x.asnumpy().transpose(*axes).tolist()
+
+
+def test_reshape_and_astype_take_names():
+    x = sym.var("x")
+    assert x.reshape(shape=(-1, 2), name="r").list_outputs() == ["r_output"]
+    assert x.reshape((-1,), name="q", attr={"__group__": "a"}).attr("__group__") == "a"
+    assert x.astype("float16", name="c").list_outputs() == ["c_output"]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("float", "float64"), ("int", "int64"), ("f", "float32"), ("<f2", "float16"), ("half", "float16")],
+)
+def test_dtypes_have_numpy_s_other_names(name, dtype):
+    x = sym.var("x", dtype="float32")
+    made = [x.astype(name), sym.zeros((2,), dtype=name), sym.one_hot(x, depth=3, dtype=name)]
+    for one in made:
+        assert one.infer_type()[1] == [numpy.dtype(dtype).type]
+        assert f'"dtype": "{dtype}"' in one.tojson()
+    with pytest.raises(TypeError, match="dtype"):
+        x.astype("flot")

@@ -33,13 +33,100 @@ def convolution_text(layer, kwargs, weight, bias):
     return f"{type(layer).__name__}({', '.join(parts)})"
 
 
+def _infer_weight_shape(op_name, data_shape, kwargs):
+    """The shapes of data, weight and, where there is one, bias of a convolution; 0 stands for unknown sizes."""
+    layout, filters, groups = kwargs["layout"], kwargs["num_filter"], kwargs["num_group"]
+    channels, kernel = max(0, data_shape[layout.find("C")]), tuple(kwargs["kernel"])
+    is_transposed = op_name.lower() == "deconvolution"
+    outer, inner = (channels, filters // groups) if is_transposed else (filters, channels // groups)
+    weight = (outer, inner, *kernel) if layout.find("C") == 1 else (outer, *kernel, inner)
+    return [tuple(data_shape), weight, *([] if kwargs["no_bias"] else [(filters,)])]
+
+
 class _Conv(HybridBlock):
-    """What convolutions share. `_layouts` are a subclass's layouts, its usual one first.
+    """A convolution by the operator of a name. Layers of programs derive from it, and call the operator `_op_name`
+    with `_kwargs` themselves.
+
+    `kernel_size` has a number for each axis; strides, padding and dilation may be one number for all.
+    """
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides,
+        padding,
+        dilation,
+        groups,
+        layout,
+        in_channels=0,
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        op_name="Convolution",
+        adj=None,
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        axes = len(kernel_size)
+        self._channels = channels
+        self._in_channels = in_channels
+        self._op_name = op_name
+        self._kwargs = {
+            "kernel": kernel_size,
+            "stride": spread(strides, axes, "strides"),
+            "dilate": spread(dilation, axes, "dilation"),
+            "pad": spread(padding, axes, "padding"),
+            "num_filter": channels,
+            "num_group": groups,
+            "no_bias": not use_bias,
+            "layout": layout,
+        }
+        if adj is not None:
+            self._kwargs["adj"] = adj
+        data_shape = [in_channels if axis == "C" else 0 for axis in layout]
+        weight_shape = _infer_weight_shape(op_name, data_shape, self._kwargs)[1]
+        with self.name_scope():
+            self.weight = self.params.get(
+                "weight", shape=weight_shape, init=weight_initializer, allow_deferred_init=True
+            )
+            self.bias = None
+            if use_bias:
+                self.bias = self.params.get(
+                    "bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True
+                )
+            self.act = None
+            if activation is not None:
+                self.act = Activation(activation, prefix=activation + "_")
+
+    def _alias(self):
+        return "conv"
+
+    def _operator(self, F):
+        """The operator; np arrays may have come into use since the layer was made."""
+        name = self._op_name
+        if is_np_array():
+            return getattr(F.npx, name.lower())
+        return getattr(F, name.capitalize() if name in ("convolution", "deconvolution") else name)
+
+    def hybrid_forward(self, F, x, weight, bias=None):
+        out = self._operator(F)(x, weight, bias, name="fwd", **self._kwargs)
+        return out if self.act is None else self.act(out)
+
+    def __repr__(self):
+        return convolution_text(self, self._kwargs, self.weight, self.bias)
+
+
+class _Convolution(_Conv):
+    """What the convolutions here share. `_layouts` are a subclass's layouts, its usual one first.
 
     AssertionError: a layout, or a size for another number of axes, that does not fit the class.
     """
 
     _layouts: tuple[str, ...] = ()
+    _usual_op_name = "Convolution"
 
     def __init__(
         self,
@@ -57,62 +144,35 @@ class _Conv(HybridBlock):
         in_channels=0,
         prefix=None,
         params=None,
+        op_name=None,
+        adj=None,
     ):
-        super().__init__(prefix=prefix, params=params)
         layout = self._layouts[0] if layout is None else layout
         supported = " and ".join(f"'{name}'" for name in self._layouts)
         assert layout in self._layouts, f"Only supports {supported} layout for now"
         axes = len(layout) - 2
-        self._channels = channels
-        self._in_channels = in_channels
-        self._kwargs = {
-            "kernel": spread(kernel_size, axes, "kernel_size"),
-            "stride": spread(strides, axes, "strides"),
-            "dilate": spread(dilation, axes, "dilation"),
-            "pad": spread(padding, axes, "padding"),
-            "num_filter": channels,
-            "num_group": groups,
-            "no_bias": not use_bias,
-            "layout": layout,
-        }
-        with self.name_scope():
-            self.weight = self.params.get(
-                "weight", shape=self._weight_shape(), init=weight_initializer, allow_deferred_init=True
-            )
-            self.bias = None
-            if use_bias:
-                self.bias = self.params.get(
-                    "bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True
-                )
-            self.act = None
-            if activation is not None:
-                self.act = Activation(activation, prefix=activation + "_")
-
-    def _alias(self):
-        return "conv"
-
-    def _weight_shape(self):
-        """The shape of the weight; 0 stands for sizes that depend on unknown input channels."""
-        outer, inner = self._weight_channels()
-        kernel = self._kwargs["kernel"]
-        is_channels_first = self._kwargs["layout"].index("C") == 1
-        return (outer, inner, *kernel) if is_channels_first else (outer, *kernel, inner)
-
-    def _weight_channels(self):
-        return self._channels, self._in_channels // self._kwargs["num_group"]
-
-    def _operator(self, F):
-        return F.npx.convolution if is_np_array() else F.Convolution
-
-    def hybrid_forward(self, F, x, weight, bias=None):
-        out = self._operator(F)(x, weight, bias, name="fwd", **self._kwargs)
-        return out if self.act is None else self.act(out)
-
-    def __repr__(self):
-        return convolution_text(self, self._kwargs, self.weight, self.bias)
+        op_name = self._usual_op_name if op_name is None else op_name
+        super().__init__(
+            channels,
+            spread(kernel_size, axes, "kernel_size"),
+            spread(strides, axes, "strides"),
+            spread(padding, axes, "padding"),
+            spread(dilation, axes, "dilation"),
+            groups,
+            layout,
+            in_channels,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            op_name.lower() if is_np_array() else op_name,
+            adj,
+            prefix,
+            params,
+        )
 
 
-class Conv1D(_Conv):
+class Conv1D(_Convolution):
     """Cross-correlation along one axis: (N, C, width) to (N, channels, out_width).
 
     Parameters
@@ -139,7 +199,7 @@ class Conv1D(_Conv):
     _layouts = ("NCW",)
 
 
-class Conv2D(_Conv):
+class Conv2D(_Convolution):
     """Cross-correlation along two axes: (N, C, height, width) to (N, channels, out_height, out_width).
 
     Parameters as of Conv1D; the layout is 'NCHW', or 'NHWC' with a weight (channels, *kernel_size,
@@ -158,7 +218,7 @@ class Conv2D(_Conv):
     _layouts = ("NCHW", "NHWC")
 
 
-class Conv3D(_Conv):
+class Conv3D(_Convolution):
     """Cross-correlation along three axes: (N, C, depth, height, width) to (N, channels, ...).
 
     Parameters as of Conv1D; the layout is 'NCDHW', or 'NDHWC' with a weight (channels, *kernel_size,
@@ -175,8 +235,10 @@ class Conv3D(_Conv):
     _layouts = ("NCDHW", "NDHWC")
 
 
-class _ConvTranspose(_Conv):
+class _ConvTranspose(_Convolution):
     """What transposed convolutions share: the gradient of a convolution with respect to its input."""
+
+    _usual_op_name = "Deconvolution"
 
     def __init__(
         self,
@@ -195,7 +257,9 @@ class _ConvTranspose(_Conv):
         in_channels=0,
         prefix=None,
         params=None,
+        op_name=None,
     ):
+        self.outpad = spread(output_padding, len(self._layouts[0]) - 2, "output_padding")
         super().__init__(
             channels,
             kernel_size,
@@ -211,14 +275,9 @@ class _ConvTranspose(_Conv):
             in_channels,
             prefix,
             params,
+            op_name,
+            self.outpad,
         )
-        self._kwargs["adj"] = spread(output_padding, len(self._kwargs["kernel"]), "output_padding")
-
-    def _weight_channels(self):
-        return self._in_channels, self._channels // self._kwargs["num_group"]
-
-    def _operator(self, F):
-        return F.npx.deconvolution if is_np_array() else F.Deconvolution
 
 
 class Conv1DTranspose(_ConvTranspose):
