@@ -117,7 +117,7 @@ void Machine::add_outputs(std::span<const Operand> inputs, std::span<const Opera
     item.store = store_function(program_.compute_type(), outputs[o].dtype);
     const bool is_input =
         std::any_of(inputs.begin(), inputs.end(), [&](const Operand& input) { return input.data == outputs[o].data; });
-    item.stream = item.even && item.step == 1 && !is_input && iteration_.count * item.item_size >= simd::stream_bytes();
+    item.stream = item.even && item.step == 1 && !is_input && iteration_.count * item.item_size > simd::stream_bytes();
     item.in_place = item.in_place && !item.stream && !overwrites_pending_input(program_, inputs, outputs[o], o);
     if (!(item.in_place && item.even)) item.tile = take_tile();
     slots_[slot] = item.tile;

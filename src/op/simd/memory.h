@@ -6,8 +6,8 @@
 
 namespace headrace::simd {
 
-// Results this large would only push everything else out of the caches: half of the last one, within bounds, since it
-// is shared with other cores.
+// Results larger than this would only push everything else out of the caches: half of the last one, within bounds,
+// since it is shared with other cores.
 int64_t stream_bytes() noexcept;
 
 // Copies past the caches, for large results that are not read again soon. The ranges do not overlap. Other threads may

@@ -161,7 +161,7 @@ void gather_slices(const void* from, void* to, const IndexSpace& space, std::spa
   const auto slices = static_cast<double>(space.outer * count);
   const double cost = slices * (kNsPerSlice + 2 * static_cast<double>(bytes) * kNsPerSliceByte);
   const bool prefetches = bytes >= kCacheLine;
-  const bool streams = bytes % kCacheLine == 0 && space.outer * count * bytes >= simd::stream_bytes();
+  const bool streams = bytes % kCacheLine == 0 && space.outer * count * bytes > simd::stream_bytes();
   with_copy(bytes, streams, [&](auto copy) {
     parallel_for(space.outer * count, std::max<int64_t>(1, kSliceGrain / bytes), cost, [&](int64_t begin, int64_t end) {
       const char* block = static_cast<const char*>(from) + begin / count * space.length * bytes;

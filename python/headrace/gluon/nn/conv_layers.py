@@ -34,7 +34,7 @@ def convolution_text(layer, kwargs, weight, bias):
 
 
 def _infer_weight_shape(op_name, data_shape, kwargs):
-    """The shapes of data, weight and, where there is one, bias of a convolution; 0 stands for unknown sizes."""
+    """The shapes of data, weight and, where there is one, bias of a convolution; 0 stands for unknown ones."""
     layout, filters, groups = kwargs["layout"], kwargs["num_filter"], kwargs["num_group"]
     channels, kernel = max(0, data_shape[layout.find("C")]), tuple(kwargs["kernel"])
     is_transposed = op_name.lower() == "deconvolution"
@@ -44,8 +44,8 @@ def _infer_weight_shape(op_name, data_shape, kwargs):
 
 
 class _Conv(HybridBlock):
-    """A convolution by the operator of a name. Layers of programs derive from it, and call the operator `_op_name`
-    with `_kwargs` themselves.
+    """A convolution by the operator of a name. Layers of programs derive from it, and call the operator
+    `_op_name` with `_kwargs` themselves.
 
     `kernel_size` has a number for each axis; strides, padding and dilation may be one number for all.
     """
