@@ -423,7 +423,9 @@ class Trainer(TrainerStore):
         if is_first or contexts != self._contexts or (self._store is not None and dtypes != self._dtypes):
             if not is_first:
                 self._check_store_may_change()
-            states = None if is_first else self._active_updaters()[0].get_states()
+            updaters = self._updaters if is_first else self._active_updaters()
+            keeps_updaters = is_first and len(updaters) == len(contexts)
+            states = None if keeps_updaters else updaters[0].get_states()
             before = self._contexts, self._dtypes
             self._contexts, self._dtypes = contexts, dtypes
             try:

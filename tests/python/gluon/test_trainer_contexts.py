@@ -309,6 +309,15 @@ class TestChanges:
         trainer.step(1)
         assert values(param) == [[-7.5 - 5.25] * 2] * count
 
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_other_contexts_before_the_first_step(self, update_on_kvstore, count):
+        param = parameter(value=0.0)
+        trainer = Trainer([param], "sgd", {"learning_rate": 1}, update_on_kvstore=update_on_kvstore)
+        param.reset_ctx(contexts(count))
+        backward(param, factors=[3, 0, 0])
+        trainer.step(1)
+        assert values(param) == [[-3, -3]] * count
+
     def test_dtype(self, update_on_kvstore):
         trainer, param = self.trained(update_on_kvstore)
         param.cast("float64")

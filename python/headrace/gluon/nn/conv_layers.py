@@ -34,7 +34,7 @@ def convolution_text(layer, kwargs, weight, bias):
 
 
 def _infer_weight_shape(op_name, data_shape, kwargs):
-    """The shapes of data, weight and, where there is one, bias of a convolution; 0 stands for unknown ones."""
+    """The shapes of data, weight and, where there is one, bias of a convolution; 0: not known."""
     layout, filters, groups = kwargs["layout"], kwargs["num_filter"], kwargs["num_group"]
     channels, kernel = max(0, data_shape[layout.find("C")]), tuple(kwargs["kernel"])
     is_transposed = op_name.lower() == "deconvolution"
