@@ -93,6 +93,47 @@ print(pickle.loads(symbol).list_arguments(), pickle.loads(context))
     assert output_of(code) == "['x'] gpu(3)"
 
 
+def test_arrays_travel_in_shared_memory():
+    """As copies of Gluon's loader have them do."""
+    code = """
+import multiprocessing
+from multiprocessing.reduction import DupFd, ForkingPickler
+from mxnet import context, nd
+
+def rebuild(process, descriptor, shape, dtype):
+    return nd.NDArray(nd.ndarray._new_from_shared_mem(process, descriptor.detach(), shape, dtype))
+
+def reduce(data):
+    shared = data.as_in_context(context.Context("cpu_shared", 0))
+    process, descriptor, shape, dtype = shared._to_shared_mem()
+    return rebuild, (process, DupFd(descriptor), shape, dtype)
+
+def work(made, taken):
+    for k in range(3):
+        made.put(nd.full((2,), k) if k % 2 else nd.zeros((0, 3), dtype="int64"))
+    taken.wait(60)  # descriptors are asked for when arrays are taken
+
+ForkingPickler.register(nd.NDArray, reduce)
+array = nd.arange(3)
+for _ in range(2):
+    print(nd.NDArray(nd.ndarray._new_from_shared_mem(*array._to_shared_mem())).asnumpy().tolist())
+made, taken = multiprocessing.Queue(), multiprocessing.Event()
+process = multiprocessing.Process(target=work, args=(made, taken), daemon=True)
+process.start()
+for _ in range(3):
+    got = made.get(timeout=60)
+    print(got.context, got.dtype.__name__, (got + 1).asnumpy().tolist())
+taken.set()
+process.join()
+"""
+    assert output_of(code).splitlines() == [
+        *["[0.0, 1.0, 2.0]"] * 2,
+        "cpu_shared(0) int64 []",
+        "cpu_shared(0) float32 [2.0, 2.0]",
+        "cpu_shared(0) int64 []",
+    ]
+
+
 def test_versions():
     code = "import mxnet, headrace; print(mxnet.__version__, headrace.__version__)"
     assert output_of(code).startswith("1.9.1 0.")

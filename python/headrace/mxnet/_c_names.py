@@ -9,7 +9,9 @@ import ctypes
 import numpy as np
 
 from ..base import MXNetError
-from ..context import _ContextType
+from ..context import Context, _ContextType
+from ..ndarray.handles import DTYPE_NUMBERS, shared_values
+from ..ndarray.ndarray import from_numpy
 from . import _c_library
 
 _LIB = _c_library
@@ -31,19 +33,13 @@ _STORAGE_TYPE_UNDEFINED, _STORAGE_TYPE_DEFAULT, _STORAGE_TYPE_ROW_SPARSE, _STORA
 _STORAGE_TYPE_STR_TO_ID = {"undefined": -1, "default": 0, "row_sparse": 1, "csr": 2}
 _STORAGE_TYPE_ID_TO_STR = {number: name for name, number in _STORAGE_TYPE_STR_TO_ID.items()}
 _GRAD_REQ_MAP = {"null": 0, "write": 1, "add": 3}
-_DTYPE_NP_TO_MX = {
-    None: -1,
-    np.float32: 0,
-    np.float64: 1,
-    np.float16: 2,
-    np.uint8: 3,
-    np.int32: 4,
-    np.int8: 5,
-    np.int64: 6,
-    np.bool_: 7,
-    np.dtype([("bfloat16", np.uint16)]): 12,
-}
+_DTYPE_NP_TO_MX = DTYPE_NUMBERS
 _DTYPE_MX_TO_NP = {number: dtype for dtype, number in _DTYPE_NP_TO_MX.items()}
+
+
+def _new_from_shared_mem(shared_pid, shared_id, shape, dtype):
+    """The array that `_to_shared_mem()` of another one copied to shared memory."""
+    return from_numpy(shared_values(shared_id, shape, dtype)).as_in_context(Context("cpu_shared", 0))
 
 
 class DLContext(ctypes.Structure):

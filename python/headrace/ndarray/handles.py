@@ -1,9 +1,27 @@
 """Numbers that name arrays: what programs for MXNet pass to and get from functions of its C interface."""
 
 import ctypes
+import mmap
+import os
 import weakref
 
+import numpy
+
 from ..base import ArrayTypeError, ArrayValueError
+
+# How MXNet's interfaces and files number dtypes.
+DTYPE_NUMBERS = {
+    None: -1,
+    numpy.float32: 0,
+    numpy.float64: 1,
+    numpy.float16: 2,
+    numpy.uint8: 3,
+    numpy.int32: 4,
+    numpy.int8: 5,
+    numpy.int64: 6,
+    numpy.bool_: 7,
+    numpy.dtype([("bfloat16", numpy.uint16)]): 12,
+}
 
 _named = weakref.WeakValueDictionary()  # those whose number somebody asked for
 
@@ -34,3 +52,36 @@ def array_of(handle):
             f"NDArray: no array has the handle {number}; an array's `handle` is valid while it lives"
         )
     return array
+
+
+_lent = {}  # open file descriptors of memory that arrays are copied to, by number: what closes them
+
+
+def share(array):
+    """(process, file descriptor, shape, number of the dtype): a copy of the values in memory that other
+    processes may map. The descriptor is open while the array lives.
+    """
+    values = array.asnumpy()
+    descriptor = os.memfd_create("headrace-array", os.MFD_CLOEXEC)
+    _lent[descriptor] = weakref.finalize(array, _close, descriptor)
+    os.ftruncate(descriptor, max(1, values.nbytes))
+    with mmap.mmap(descriptor, max(1, values.nbytes)) as memory:
+        memory[: values.nbytes] = values.tobytes()
+    return os.getpid(), descriptor, array.shape, DTYPE_NUMBERS[array.dtype]
+
+
+def shared_values(descriptor, shape, number):
+    """The values that `share` has copied, in a NumPy array over that memory. Closes the descriptor, unless
+    this process has lent it.
+    """
+    dtype = next(dtype for dtype, known in DTYPE_NUMBERS.items() if known == number)
+    count = numpy.prod(shape, dtype=numpy.int64)
+    memory = mmap.mmap(descriptor, max(1, int(count) * numpy.dtype(dtype).itemsize))
+    if descriptor not in _lent:
+        os.close(descriptor)
+    return numpy.frombuffer(memory, dtype, count).reshape(shape)
+
+
+def _close(descriptor):
+    del _lent[descriptor]
+    os.close(descriptor)

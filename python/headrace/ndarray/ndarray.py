@@ -11,7 +11,7 @@ import numpy as _numpy
 from .. import _catalogue, _core
 from ..base import MXNetError
 from ..context import Context, context_of, cpu, current_context, named_context
-from .handles import array_of, number_of
+from .handles import array_of, number_of, share
 from .ufuncs import apply_ufunc
 
 __all__ = [
@@ -115,6 +115,8 @@ class NDArray(_core.Array):
     def handle(self):
         """A number that names the array object while it lives: ``NDArray(x.handle)`` is the same array."""
         return number_of(self)
+
+    _to_shared_mem = share
 
     @property
     def _as_parameter_(self):
