@@ -124,23 +124,30 @@ bool reads_in_place(const dnnl::matmul::primitive_desc& product, const Gemm& g) 
          1.0 / static_cast<double>(g.m) + 1.0 / static_cast<double>(g.n) >= kShort;
 }
 
-// How many results an element has to go into before a copy of its factor pays, whose lines, neighbours along the axis
-// that is summed over, begin so many floats apart: multiples of a KiB meet in few sets of the caches.
-int64_t least_use_of_copy(int64_t apart) {
-  if (apart % 512 == 0) return 8;
-  return apart % 256 == 0 ? 128 : INT64_MAX;
+// Whether lines that begin so many floats apart meet in few sets of the caches, or in rather few.
+enum class Meeting { kNever, kRather, kOften };
+Meeting meeting_of(int64_t apart) {
+  return apart % 512 == 0 ? Meeting::kOften : apart % 256 == 0 ? Meeting::kRather : Meeting::kNever;
+}
+
+// How many results an element has to go into before a copy of its factor, of so many bytes, pays.
+int64_t least_use_of_copy(Meeting meeting, size_t bytes) {
+  constexpr size_t kCached = size_t{8} << 20;
+  return (meeting == Meeting::kOften ? 8 : 128) * (bytes <= kCached ? 1 : 8);
 }
 
 // A factor that is read in place as products are faster with it, copying included: with 1024 columns they take twice as
-// long as with 1000. `summed` is an axis; an element goes into `used` results.
+// long as with 1000. `summed` is the axis that is summed over; an element goes into `used` results.
 memory::desc with_lines_apart(const memory::desc& factor, size_t summed, int64_t used) {
   constexpr int64_t kLine = 16, kWays = 8;  // floats; lines of a set
   const memory::dims dims = factor.get_dims(), strides = factor.get_strides();
   const size_t along = 2 * dims.size() - 3 - summed;  // the other axis of the matrix
+  const Meeting meeting = meeting_of(strides[summed]);
   const bool has_lines = factor.get_inner_nblks() == 0 && strides[along] == 1 && dims[along] > 1;
-  if (!has_lines || dims[summed] <= kWays || used < least_use_of_copy(strides[summed])) return factor;
+  if (!has_lines || dims[summed] <= kWays || meeting == Meeting::kNever) return factor;
+  if (used < least_use_of_copy(meeting, factor.get_size())) return factor;
   memory::dims apart(dims.size(), 1);
-  apart[summed] = dims[along] + (least_use_of_copy(dims[along]) < INT64_MAX ? kLine : 0);
+  apart[summed] = dims[along] + (meeting_of(dims[along]) == Meeting::kNever ? 0 : kLine);
   int64_t block = apart[summed] * dims[summed];
   for (size_t axis = dims.size() - 2; axis-- > 0; block *= dims[axis]) apart[axis] = block;
   return {dims, factor.get_data_type(), apart};
@@ -159,14 +166,14 @@ std::unique_ptr<Matmul> make_matmul(const Columns& part, bool any_layout) {
   if (reads_in_place(description, g)) {
     const size_t rows = g.batch.size(), columns = rows + 1;  // the axes of matrices
     d.a = with_lines_apart(given_a, columns, g.n);
-    d.b = with_lines_apart(description.weights_desc(), rows, g.m);
+    d.b = with_lines_apart(description.weights_desc(), rows, any_layout ? INT64_MAX : g.m);  // once for many calls
     description = d.product();
     if (!description) return nullptr;
   }
   dnnl::engine& engine = onednn::cpu_engine();
   auto made = std::make_unique<Matmul>();
   made->primitive = dnnl::matmul(description);
-  made->a = onednn::Operand(given_a, description.src_desc(), false);
+  made->a = onednn::Operand(given_a, d.a, false);
   made->b = onednn::Operand(given_b, description.weights_desc(), false);
   made->c = memory(d.c, engine, nullptr);
   made->scratch = memory(description.scratchpad_desc(), engine, nullptr);
