@@ -92,7 +92,7 @@ std::vector<NDArray> dirichlet(Arrays in, const DensityAttrs& a) {
         to_string(samples), to_string(shape));
   const NDArray alpha = spread(in[1], shape.size() - 1, samples.size() - shape.size());
   const NDArray constant = call("gammaln", {sum_of_last(alpha)}) - sum_of_last(call("gammaln", {alpha}));
-  const NDArray less = alpha - 1.0;
+  const NDArray less = alpha - 1;
   const NDArray terms = sum_of_last(less * call("log", {in[0]}));
   Shape result(samples.begin(), samples.end() - 1);
   if (result.empty()) result.push_back(1);
