@@ -28,7 +28,6 @@ FRAMEWORKS = {
     "jax": PEERS / "jax/bin/python",
     "mxnet": PEERS / "mxnet/bin/python",
 }
-ENDLESS_SECONDS = 10.0  # a framework whose call takes longer is timed in the first round alone
 
 
 class Failed(Exception):
@@ -91,14 +90,18 @@ def start(pause: bool) -> dict[str, Worker]:
 def measure(workers: dict[str, Worker], cases: list[str], rounds: int, what: str) -> dict:
     """Medians by case and framework of `what`: `seconds`, or `bytes`, for which each case has its process."""
     found = {case: {name: [] for name, w in workers.items() if case in w.cases} for case in cases}
+    endless = set()  # cases and frameworks
     for turn in range(rounds):
         for number, case in enumerate(cases):
             print(f"\r{turn + 1}/{rounds} {number + 1}/{len(cases)} {case:60.60}", end="", file=sys.stderr)
             for name, seen in list(found[case].items()):
-                if what == "seconds" and seen and seen[0] >= ENDLESS_SECONDS:
+                if (case, name) in endless:
                     continue
                 try:
-                    seen.append(workers[name].measure(case)[what])
+                    answer = workers[name].measure(case)
+                    seen.append(answer[what])
+                    if what == "seconds" and answer["is_endless"]:
+                        endless.add((case, name))
                 except Failed as failure:
                     print(f"\n{name} failed in {case}: {failure}", file=sys.stderr)
                     del found[case][name]

@@ -50,6 +50,7 @@ ROOMS = (
         "_certificates",
         "_structure",
         "_thread_flag",
+        "_shared_memory",
         "_semantics",
         "_signatures",
         "_generator",

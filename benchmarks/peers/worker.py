@@ -1,7 +1,8 @@
 """Times the cases of one framework, which is the first argument; with `--pause`, work comes in bursts.
 
 Writes the framework's version and the names of its cases, then for each name that it reads the seconds of one
-call and the most bytes that the process has had in memory so far, or the error: a line of JSON each.
+call, the most bytes that the process has had in memory so far, and whether once is enough, or the error: a
+line of JSON each.
 """
 
 import importlib
@@ -19,7 +20,7 @@ for variable in ("HEADRACE_WORKERS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPEN
 
 LEAST_SECONDS = 0.05  # a measurement repeats its case until it has taken this long
 LONG_SECONDS = 1.0  # calls that take longer are two, of which the first may also do what is done once
-ENDLESS_SECONDS = 10.0  # and these are one: what is done once weighs nothing
+ENDLESS_SECONDS = 10.0  # and these are one, in the first round alone: what is done once weighs nothing
 BURST_SECONDS, PAUSE_SECONDS = 0.003, 0.002  # a notebook or a server works for a moment, then sleeps
 
 
@@ -102,7 +103,7 @@ def main() -> None:
                 prepared, functions = None, ()  # the arrays of the last case go
                 prepared, functions = name, prepare(cases[name])
             seconds = seconds_of(*functions, pause=pause)
-            answer({"seconds": seconds, "bytes": peak_bytes()})
+            answer({"seconds": seconds, "bytes": peak_bytes(), "is_endless": seconds >= ENDLESS_SECONDS})
         except Exception as error:
             answer({"error": f"{type(error).__name__}: {error}"})
 

@@ -56,9 +56,12 @@ dnnl::engine& cpu_engine() {
 }
 
 bool has_instructions(dnnl::cpu_isa set) {
-  cpu_engine();  // it may keep the library from some
+  static const auto kAll = [] {
+    cpu_engine();  // it may keep the library from some
+    return static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  }();
   const auto wanted = static_cast<unsigned>(set);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+  return (kAll & wanted) == wanted;
 }
 
 dnnl::stream& thread_stream() {

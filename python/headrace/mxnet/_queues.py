@@ -1,6 +1,6 @@
 """Queues and connections that carry arrays between processes, as programs of MXNet make them.
 
-Headrace's own workers send batches in another way (`gluon/data/_shared_memory.py`).
+Headrace's own workers send batches in another way (`headrace/_shared_memory.py`).
 """
 
 import multiprocessing

@@ -1,12 +1,12 @@
 """Numbers that name arrays: what programs for MXNet pass to and get from functions of its C interface."""
 
 import ctypes
-import mmap
 import os
 import weakref
 
 import numpy
 
+from .._shared_memory import Segment
 from ..base import ArrayTypeError, ArrayValueError
 
 # How MXNet's interfaces and files number dtypes.
@@ -62,11 +62,9 @@ def share(array):
     processes may map. The descriptor is open while the array lives.
     """
     values = array.asnumpy()
-    descriptor = os.memfd_create("headrace-array", os.MFD_CLOEXEC)
+    segment, descriptor = Segment.create(max(1, values.nbytes))
     _lent[descriptor] = weakref.finalize(array, _close, descriptor)
-    os.ftruncate(descriptor, max(1, values.nbytes))
-    with mmap.mmap(descriptor, max(1, values.nbytes)) as memory:
-        memory[: values.nbytes] = values.tobytes()
+    segment.numpy_bytes[: values.nbytes] = values.reshape(-1).view(numpy.uint8)
     return os.getpid(), descriptor, array.shape, DTYPE_NUMBERS[array.dtype]
 
 
@@ -76,10 +74,10 @@ def shared_values(descriptor, shape, number):
     """
     dtype = next(dtype for dtype, known in DTYPE_NUMBERS.items() if known == number)
     count = numpy.prod(shape, dtype=numpy.int64)
-    memory = mmap.mmap(descriptor, max(1, int(count) * numpy.dtype(dtype).itemsize))
+    segment = Segment(descriptor, max(1, int(count) * numpy.dtype(dtype).itemsize))
     if descriptor not in _lent:
         os.close(descriptor)
-    return numpy.frombuffer(memory, dtype, count).reshape(shape)
+    return numpy.frombuffer(segment.numpy_bytes, dtype, count).reshape(shape)
 
 
 def _close(descriptor):

@@ -16,8 +16,7 @@ void arg_reduce_cuda(KernelContext& c, const Tensor& input, const AxisSpace& spa
   if (output.size == 0) return;
   const int64_t rows = space.outer * space.inner;
   const RowWidth width(space.length, space.inner);
-  const int64_t per_block = RowWidth::kBlock / width.threads;
-  const RowParts cut(space.length, width.threads, (rows + per_block - 1) / per_block);
+  const RowParts cut(space.length, width.threads, width.blocks(rows));
   const std::string type = element_name(input.dtype), place = element_name(output.dtype);
   auto* const places = cut.count > 1 ? c.workspace<int64_t>(static_cast<size_t>(rows * cut.count)) : nullptr;
   const device::ArgReduceArguments arguments{

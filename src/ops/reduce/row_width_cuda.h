@@ -21,10 +21,9 @@ struct RowWidth {
                                          : kBlock),
         length_(length) {}
 
-  KernelGrid grid(int64_t rows) const {
-    const int64_t per_block = kBlock / threads;
-    return {blocks_for((rows + per_block - 1) / per_block), kBlock};
-  }
+  // The work of so many blocks.
+  int64_t blocks(int64_t rows) const { return (rows * threads + kBlock - 1) / kBlock; }
+  KernelGrid grid(int64_t rows) const { return {blocks_for(blocks(rows)), kBlock}; }
 
   // How many neighbours of a row a thread loads at once from arrays whose rows lie one behind the other; 1 where
   // elements or rows of one of them do not begin at multiples of a pack.

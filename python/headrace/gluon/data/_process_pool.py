@@ -20,7 +20,7 @@ from multiprocessing import reduction
 import numpy
 
 from ..._semantics import is_np_array
-from ._shared_memory import Lease, Segment
+from ..._shared_memory import Lease, Segment
 from ._worker import Worker
 
 _EXIT_SECONDS = 1

@@ -18,9 +18,9 @@ import numpy
 
 from ... import _generator, _semantics
 from ..._arrays import NDArray
+from ..._shared_memory import Segment, layout
 from ...context import Context, cpu
 from ._host import to_array
-from ._shared_memory import Segment, layout
 
 # Batches with less data than this are sent through the connection itself: one page of shared memory each
 # would cost more than it saves, and a process may have only some 65,000 mappings.

@@ -150,14 +150,13 @@ class _Convolution(_Conv):
         layout = self._layouts[0] if layout is None else layout
         supported = " and ".join(f"'{name}'" for name in self._layouts)
         assert layout in self._layouts, f"Only supports {supported} layout for now"
-        axes = len(layout) - 2
         op_name = self._usual_op_name if op_name is None else op_name
         super().__init__(
             channels,
-            spread(kernel_size, axes, "kernel_size"),
-            spread(strides, axes, "strides"),
-            spread(padding, axes, "padding"),
-            spread(dilation, axes, "dilation"),
+            spread(kernel_size, len(layout) - 2, "kernel_size"),
+            strides,
+            padding,
+            dilation,
             groups,
             layout,
             in_channels,
