@@ -8,6 +8,7 @@ import pytest
 from headrace import MXNetError, autograd, init, nd
 from headrace.gluon import nn
 from headrace.gluon.nn.conv_layers import _Conv, _infer_weight_shape
+from headrace.gluon.nn.pool_layers import _Pooling
 
 RNG = numpy.random.default_rng(7)
 
@@ -281,3 +282,14 @@ def test_layers_of_programs_derive_from_the_class_of_all_convolutions():
     settings = dict(nn.Conv3D(4, 3, groups=2)._kwargs)
     shapes = _infer_weight_shape("Convolution", (1, 6, 5, 5, 5), settings)
     assert shapes == [(1, 6, 5, 5, 5), (4, 3, 3, 3, 3), (4,)]
+
+
+def test_layers_of_programs_derive_from_the_class_of_all_poolings():
+    class Largest(_Pooling):
+        def __init__(self, size):
+            super().__init__((size, size), None, 0, False, False, "max", "NCHW")
+
+    x = nd.random.uniform(shape=(1, 2, 6, 6))
+    assert Largest(3)(x).asnumpy().tolist() == nn.MaxPool2D(3)(x).asnumpy().tolist()
+    with pytest.raises(AssertionError, match="strides must be a number or a list of 2 ints"):
+        _Pooling((2, 2), (1, 1, 1), 0, False, False, "max", "NCHW")

@@ -25,33 +25,37 @@ __all__ = [
 _LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
-class _Pooling(HybridBlock):
-    """What poolings along `axes` axes share.
+def _window(size, layout, axes):
+    """The size of a window along each of `axes` axes. AssertionError: another layout, or number of sizes."""
+    valid = " and ".join(_LAYOUTS[axes])
+    assert layout in _LAYOUTS[axes], f"Only {valid} layouts are valid for {axes}D Pooling"
+    return spread(size, axes, "pool_size")
 
-    AssertionError: a layout, or a size for another number of axes, that does not fit.
+
+class _Pooling(HybridBlock):
+    """What poolings share; layers of programs derive from it.
+
+    `pool_size` has a number for each axis; strides and padding may be one number for all.
     """
 
     def __init__(
         self,
-        axes,
+        pool_size,
+        strides,
+        padding,
+        ceil_mode,
+        global_pool,
         pool_type,
         layout,
-        pool_size=1,
-        strides=None,
-        padding=0,
-        ceil_mode=True,
         count_include_pad=None,
-        global_pool=False,
         prefix=None,
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
-        valid = " and ".join(_LAYOUTS[axes])
-        assert layout in _LAYOUTS[axes], f"Only {valid} layouts are valid for {axes}D Pooling"
-        kernel = spread(pool_size, axes, "pool_size")
+        axes = len(pool_size)
         self._kwargs = {
-            "kernel": kernel,
-            "stride": kernel if strides is None else spread(strides, axes, "strides"),
+            "kernel": pool_size,
+            "stride": pool_size if strides is None else spread(strides, axes, "strides"),
             "pad": spread(padding, axes, "padding"),
             "global_pool": global_pool,
             "pool_type": pool_type,
@@ -92,7 +96,8 @@ class MaxPool1D(_Pooling):
     """
 
     def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, **kwargs):
-        super().__init__(1, "max", layout, pool_size, strides, padding, ceil_mode, **kwargs)
+        window = _window(pool_size, layout, 1)
+        super().__init__(window, strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
 class MaxPool2D(_Pooling):
@@ -109,7 +114,8 @@ class MaxPool2D(_Pooling):
     """
 
     def __init__(self, pool_size=(2, 2), strides=None, padding=0, layout="NCHW", ceil_mode=False, **kwargs):
-        super().__init__(2, "max", layout, pool_size, strides, padding, ceil_mode, **kwargs)
+        window = _window(pool_size, layout, 2)
+        super().__init__(window, strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
 class MaxPool3D(_Pooling):
@@ -126,7 +132,8 @@ class MaxPool3D(_Pooling):
     def __init__(
         self, pool_size=(2, 2, 2), strides=None, padding=0, ceil_mode=False, layout="NCDHW", **kwargs
     ):
-        super().__init__(3, "max", layout, pool_size, strides, padding, ceil_mode, **kwargs)
+        window = _window(pool_size, layout, 3)
+        super().__init__(window, strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
 class AvgPool1D(_Pooling):
@@ -156,8 +163,9 @@ class AvgPool1D(_Pooling):
         count_include_pad=True,
         **kwargs,
     ):
+        window = _window(pool_size, layout, 1)
         super().__init__(
-            1, "avg", layout, pool_size, strides, padding, ceil_mode, count_include_pad, **kwargs
+            window, strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs
         )
 
 
@@ -184,8 +192,9 @@ class AvgPool2D(_Pooling):
         count_include_pad=True,
         **kwargs,
     ):
+        window = _window(pool_size, layout, 2)
         super().__init__(
-            2, "avg", layout, pool_size, strides, padding, ceil_mode, count_include_pad, **kwargs
+            window, strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs
         )
 
 
@@ -210,8 +219,9 @@ class AvgPool3D(_Pooling):
         count_include_pad=True,
         **kwargs,
     ):
+        window = _window(pool_size, layout, 3)
         super().__init__(
-            3, "avg", layout, pool_size, strides, padding, ceil_mode, count_include_pad, **kwargs
+            window, strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs
         )
 
 
@@ -226,7 +236,7 @@ class GlobalMaxPool1D(_Pooling):
     """
 
     def __init__(self, layout="NCW", **kwargs):
-        super().__init__(1, "max", layout, global_pool=True, **kwargs)
+        super().__init__(_window(1, layout, 1), None, 0, True, True, "max", layout, **kwargs)
 
 
 class GlobalMaxPool2D(_Pooling):
@@ -239,7 +249,7 @@ class GlobalMaxPool2D(_Pooling):
     """
 
     def __init__(self, layout="NCHW", **kwargs):
-        super().__init__(2, "max", layout, global_pool=True, **kwargs)
+        super().__init__(_window(1, layout, 2), None, 0, True, True, "max", layout, **kwargs)
 
 
 class GlobalMaxPool3D(_Pooling):
@@ -252,7 +262,7 @@ class GlobalMaxPool3D(_Pooling):
     """
 
     def __init__(self, layout="NCDHW", **kwargs):
-        super().__init__(3, "max", layout, global_pool=True, **kwargs)
+        super().__init__(_window(1, layout, 3), None, 0, True, True, "max", layout, **kwargs)
 
 
 class GlobalAvgPool1D(_Pooling):
@@ -266,7 +276,7 @@ class GlobalAvgPool1D(_Pooling):
     """
 
     def __init__(self, layout="NCW", **kwargs):
-        super().__init__(1, "avg", layout, global_pool=True, **kwargs)
+        super().__init__(_window(1, layout, 1), None, 0, True, True, "avg", layout, **kwargs)
 
 
 class GlobalAvgPool2D(_Pooling):
@@ -279,7 +289,7 @@ class GlobalAvgPool2D(_Pooling):
     """
 
     def __init__(self, layout="NCHW", **kwargs):
-        super().__init__(2, "avg", layout, global_pool=True, **kwargs)
+        super().__init__(_window(1, layout, 2), None, 0, True, True, "avg", layout, **kwargs)
 
 
 class GlobalAvgPool3D(_Pooling):
@@ -292,7 +302,7 @@ class GlobalAvgPool3D(_Pooling):
     """
 
     def __init__(self, layout="NCDHW", **kwargs):
-        super().__init__(3, "avg", layout, global_pool=True, **kwargs)
+        super().__init__(_window(1, layout, 3), None, 0, True, True, "avg", layout, **kwargs)
 
 
 class ReflectionPad2D(HybridBlock):
