@@ -24,6 +24,7 @@ ROOMS = (
     # Errors, small helpers, and what tells of the compiled module without arrays.
     *(
         "base",
+        "_lists",
         "error",
         "log",
         "registry",

@@ -26,14 +26,6 @@ from .context import current_context
 
 __all__ = ["register"]
 
-# MXNet's numbers of dtypes.
-_DTYPE_NUMBERS = {
-    name: number
-    for number, name in enumerate(
-        ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
-    )
-}
-
 _lock = threading.Lock()
 _registered: dict = {}  # name to the class of properties, and whether its operators get np arrays
 
@@ -161,7 +153,7 @@ class _Property:
 
     def _new_operator(self, ctx, given):
         shapes = [list(array.shape) for array in given]
-        dtypes = [_DTYPE_NUMBERS.get(arrays.dtype_name(array.dtype), -1) for array in given]
+        dtypes = [_core.dtype_flag(array._dtype_name) for array in given]
         with _errors_of(f"{self.name}.create_operator"):
             return self._prop.create_operator(ctx, shapes, dtypes)
 

@@ -6,7 +6,7 @@ __all__ = ["seed", "set_generator", "generator"]
 
 
 def seed(seed_state, ctx="all"):
-    """Seeds the generators of all devices, or of one.
+    """Seeds the generator, which serves all devices: ``ctx``, a context of MXNet's programs, changes nothing.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def seed(seed_state, ctx="all"):
     number = seed_state.__index__()
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"seed: the seed must be from -2^63 to 2^63 - 1, got {number}")
-    _core.seed(number, -1 if isinstance(ctx, str) else ctx.device_id)
+    _core.seed(number)
 
 
 def set_generator(name):

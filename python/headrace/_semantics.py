@@ -67,7 +67,7 @@ def set_np_shape(active):
     return previous
 
 
-def set_np(shape=True, array=True, dtype=False):
+def set_np(shape=True, array=True):
     """Switches this thread to NumPy semantics.
 
     Raises

@@ -3,6 +3,7 @@
 import warnings
 
 from . import _core
+from ._lists import as_list
 from ._thread_flag import ThreadFlag
 from .base import MXNetError
 from .ndarray import NDArray
@@ -22,7 +23,6 @@ __all__ = [
     "grad",
     "get_symbol",
     "Function",
-    "NDArray",
 ]
 
 is_recording = _core.is_recording
@@ -34,10 +34,6 @@ record = _core.record
 pause = _core.pause
 train_mode = _core.train_mode
 predict_mode = _core.predict_mode
-
-
-def _as_list(arrays):
-    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
 
 
 def mark_variables(variables, gradients, grad_reqs="write"):
@@ -57,13 +53,12 @@ def mark_variables(variables, gradients, grad_reqs="write"):
     [3. 3.]
     <NDArray 2 @cpu(0)>
     """
-    variables, gradients = _as_list(variables), _as_list(gradients)
+    variables, gradients = as_list(variables), as_list(gradients)
     reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
     if not len(variables) == len(gradients) == len(reqs):
         raise ValueError(
             f"mark_variables: {len(variables)} variables, {len(gradients)} gradients and {len(reqs)} "
-            "grad_reqs were "
-            "given; the numbers must agree"
+            "grad_reqs were given; the numbers must agree"
         )
     for variable, gradient, req in zip(variables, gradients, reqs):
         _core.mark_variable(variable, gradient, req)
@@ -73,7 +68,7 @@ def mark_variables(variables, gradients, grad_reqs="write"):
 def _head_gradients(heads, head_grads, name):
     if head_grads is None:
         return None
-    head_grads = _as_list(head_grads)
+    head_grads = as_list(head_grads)
     assert len(head_grads) == len(heads), (
         f"{name}: {len(heads)} heads but {len(head_grads)} head gradients were given; "
         "give one for each, or None"
@@ -98,7 +93,7 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
     [  2.  40. 600.]
     <NDArray 3 @cpu(0)>
     """
-    heads = _as_list(heads)
+    heads = as_list(heads)
     _core.backward(
         heads, _head_gradients(heads, head_grads, "backward"), bool(retain_graph), bool(train_mode)
     )
@@ -124,7 +119,7 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
     [ 6. 12. 18.]
     <NDArray 3 @cpu(0)>)
     """
-    heads, variables = _as_list(heads), _as_list(variables)
+    heads, variables = as_list(heads), as_list(variables)
     assert variables, "grad: variables must not be an empty list"
     if retain_graph is None:
         retain_graph = create_graph
@@ -215,6 +210,8 @@ class Function:
             return outputs
         single = not isinstance(outputs, (list, tuple))
         results = [outputs] if single else list(outputs)
+        if not results:
+            raise MXNetError(f"{type(self).__name__}.forward: one array is needed at least, got {outputs!r}")
         for array in results:
             if not isinstance(array, NDArray):
                 raise MXNetError(
@@ -223,9 +220,8 @@ class Function:
                 )
         # A result may be an input itself: it needs a place of its own on the tape.
         results = [array.detach() for array in results]
-        np = type(results[0]).__name__ == "ndarray"
         shapes = [getattr(one, "shape", None) for one in inputs]
-        _core.record_custom(list(inputs), results, _Step(self, shapes), np)
+        _core.record_custom(list(inputs), results, _Step(self, shapes), results[0]._is_np)
         return results[0] if single else tuple(results)
 
     def _on_symbols(self, inputs):

@@ -7,9 +7,8 @@ import numpy as _numpy
 
 
 class MXNetError(RuntimeError):
-    """Base of the errors that operations raise. An error that is also a ValueError, TypeError, IndexError
-    ... by nature
-    derives from both, so either ``except`` clause catches it.
+    """Base of the errors that operations raise. An error that is also a ValueError, TypeError, IndexError ...
+    by nature derives from both, so either ``except`` clause catches it.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class Context(metaclass=_ContextType):
     devstr2type = {name: number for number, name in devtype2str.items()}
     _current = threading.local()
 
-    __slots__ = ("device_typeid", "device_id", "_previous")
+    __slots__ = ("device_typeid", "device_id")
 
     def __init__(self, device_type, device_id=0):
         if isinstance(device_type, Context):
@@ -70,7 +70,6 @@ class Context(metaclass=_ContextType):
                 )
             self.device_typeid = self.devstr2type[device_type]
             self.device_id = int(device_id)
-        self._previous = []
 
     @property
     def device_type(self):
@@ -97,19 +96,23 @@ class Context(metaclass=_ContextType):
 
     def __setstate__(self, state):  # of MXNet's pickles
         self.device_typeid, self.device_id = state["device_typeid"], state["device_id"]
-        self._previous = []
 
     def __enter__(self):
-        self._previous.append(current_context())
+        _outer_contexts().append(current_context())
         _set_current(self)
         return self
 
     def __exit__(self, *_):
-        _set_current(self._previous.pop())
+        _set_current(_outer_contexts().pop())
 
     def empty_cache(self):
         """Gives memory that is kept for reuse on this device back to the system."""
         _core.trim_memory(self.device_typeid, self.device_id)
+
+
+def _outer_contexts():
+    """The contexts that this thread goes back to at the ends of its blocks, for threads share a Context."""
+    return Context._current.__dict__.setdefault("outer", [])
 
 
 def _set_current(context):

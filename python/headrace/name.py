@@ -23,7 +23,7 @@ class NameManager(metaclass=PerThread):
 
     def __init__(self):
         self._counter = {}
-        self._previous = None
+        self._outer = []
 
     def get(self, name, hint):
         """Returns `name` when it is given, else `hint` with the next free number."""
@@ -34,12 +34,12 @@ class NameManager(metaclass=PerThread):
         return f"{hint}{count}"
 
     def __enter__(self):
-        self._previous = NameManager.current
+        self._outer.append(NameManager.current)
         NameManager.current = self
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
-        NameManager.current = self._previous
+        NameManager.current = self._outer.pop()
 
 
 class Prefix(NameManager):

@@ -1,6 +1,7 @@
 """Operators written in Python; the operators there are, and their arguments, as text."""
 
 import contextlib
+import functools
 import itertools
 import warnings
 from typing import NamedTuple
@@ -60,6 +61,12 @@ def get_all_registered_operators():
     return [name for op in _core.catalogue() for name in (op["name"], *op["aliases"])]
 
 
+@functools.cache
+def _operators():
+    """What the catalogue says of each operator, by all its names."""
+    return {name: op for op in _core.catalogue() for name in (op["name"], *op["aliases"])}
+
+
 def get_operator_arguments(op_name):
     """The OperatorArguments of the operator with a name. ValueError: there is none.
 
@@ -68,10 +75,10 @@ def get_operator_arguments(op_name):
     >>> mx.operator.get_operator_arguments("Flatten")
     OperatorArguments(narg=1, names=['data'], types=['NDArray-or-Symbol'])
     """
-    for op in _core.catalogue():
-        if op_name == op["name"] or op_name in op["aliases"]:
-            break
-    else:
+    if op_name not in _operators():  # a library may have brought it since
+        _operators.cache_clear()
+    op = _operators().get(op_name)
+    if op is None:
         raise ValueError(f"get_operator_arguments: there is no operator {op_name!r}")
     input_type = "NDArray-or-Symbol[]" if op["variadic"] else "NDArray-or-Symbol"
     fields = [field for field in op["fields"] if not field["of_files"]]

@@ -39,7 +39,8 @@ __all__ = [
     "dump_profile",
 ]
 
-_FORMATS = ("table", "json")  # these two in the order of the C++ enumerations
+# Each in the order of its C++ enumeration.
+_FORMATS = ("table", "json")
 _SORT_KEYS = ("total", "avg", "min", "max", "count")
 
 profiler_kvstore_handle = None

@@ -251,7 +251,7 @@ _HEADER = struct.Struct("<IfQQ")
 def pack(header, s):
     """A record, bytes, of a header, an IRHeader or a tuple like it, and bytes. The label may be a sequence.
 
-    TypeError: `s` is no bytes.
+    TypeError: `s` is no bytes. ValueError: a number of the header does not fit into 64 bits without sign.
 
     Examples
     --------
@@ -261,6 +261,9 @@ def pack(header, s):
     (HEADER(flag=0, label=3.0, id=7, id2=0), b'pixels')
     """
     header = IRHeader(*header)
+    for number in (header.id, header.id2):
+        if not 0 <= number < 1 << 64:
+            raise ValueError(f"pack: id and id2 of a header are from 0 to 2^64 - 1, got {number}")
     if isinstance(header.label, numbers.Number):
         return _HEADER.pack(0, header.label, header.id, header.id2) + s
     label = np.asarray(header.label, dtype=np.float32)

@@ -50,8 +50,8 @@ class Arguments {
 
   std::string known_arguments() const {
     std::string known;
-    for (PyObject* one : *f_.input_names) known += std::string(PyUnicode_AsUTF8(one)) + ", ";
-    for (PyObject* one : *f_.field_names) known += std::string(PyUnicode_AsUTF8(one)) + ", ";
+    for (PyObject* one : *f_.input_names) known += std::string(utf8(one)) + ", ";
+    for (PyObject* one : *f_.field_names) known += std::string(utf8(one)) + ", ";
     return known;
   }
 
@@ -135,7 +135,7 @@ class Arguments {
 
   // Of a keyword that is not interned, or another name of an input. False: it is unknown.
   bool keyword_by_text(PyObject* key, PyObject* value) {
-    const char* text = PyUnicode_AsUTF8(key);
+    const char* text = utf8(key);
     if (const FieldInfo* field = op_.schema->find(text); field && !field->of_files) {
       call().set_field(*field, value);
       return true;

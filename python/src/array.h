@@ -116,6 +116,13 @@ inline PyObject* checked(PyObject* object) {
   return object;
 }
 
+// The bytes of a str, which owns them. UnicodeEncodeError: it holds a lone surrogate.
+inline const char* utf8(PyObject* text) {
+  const char* const bytes = PyUnicode_AsUTF8(text);
+  if (!bytes) throw PythonError();
+  return bytes;
+}
+
 // A module of Python, or a name of one, imported when it is first asked for and kept: `static constinit Imported`.
 // Under the GIL. A static variable that its declaration initialises would not do: who waits for that holds the GIL,
 // which the thread that initialises it gives up while it imports.

@@ -117,7 +117,7 @@ PyObject* attach_grad(PyObject* self, PyObject* arguments, PyObject* keywords) {
                                  : sparse::zeros(kind, array.shape(), array.dtype(), array.device());
     autograd::mark_variable(array, gradient, req);
     Ref object(checked(wrap(gradient.detach(), is_np(self))));
-    std::swap(reinterpret_cast<PyArray*>(self)->grad, *reinterpret_cast<PyObject**>(&object));
+    const Ref before(std::exchange(reinterpret_cast<PyArray*>(self)->grad, object.release()));
     Py_RETURN_NONE;
   });
 }

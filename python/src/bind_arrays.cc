@@ -166,6 +166,9 @@ void bind_array_helpers(nb::module_& m) {
     object->grad = gradient.is_none() ? nullptr : Py_NewRef(gradient.ptr());
     Py_XDECREF(old);
   });
+  nb::list names;
+  for (int i = 0; i < kDTypeCount; ++i) names.append(std::string(dtype_name(static_cast<DType>(i))).c_str());
+  m.attr("dtype_names") = nb::tuple(names);  // by their numbers
   m.def(
       "dtype_flag",
       [](nb::handle dtype) { return translated([&] { return static_cast<int>(to_dtype(dtype.ptr())); }); },

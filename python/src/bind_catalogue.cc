@@ -27,11 +27,9 @@ nb::list texts(const std::vector<std::string>& values) {
 nb::dict describe_field(const OpDef& op, const FieldInfo& field) {
   IntrusivePtr<Attrs> defaults = op.make_attrs();
   nb::dict d;
-  // In the order of FieldKind.
-  static const char* kinds[] = {"bool", "int", "float", "float", "str", "dtype", "shape", "slice", "floats"};
   d["name"] = field.name;
   d["doc"] = field.doc;
-  d["kind"] = kinds[static_cast<size_t>(field.kind)];
+  d["kind"] = names_of(field.kind).in_catalogue;
   d["nullable"] = field.nullable;
   d["required"] = field.required;
   d["of_files"] = field.of_files;

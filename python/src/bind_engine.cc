@@ -191,9 +191,8 @@ void bind_memory(nb::module_& m) {
 }
 
 void bind_random(nb::module_& m) {
-  m.def("seed", [](int64_t value, int device_id) {
+  m.def("seed", [](int64_t value) {
     translated([&] {
-      (void)device_id;  // the generators of the host are one for all its ids
       random::seed(value);
       return 0;
     });

@@ -1,5 +1,6 @@
 #include "convert.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "array.h"
@@ -17,11 +18,21 @@ bool is_numpy_scalar(PyObject* object) {
   return PyObject_IsInstance(object, generic.get()) == 1;
 }
 
+// The number that an array of one element holds, whatever its dtype.
+int64_t whole_number_of(const NDArray& array, const char* what) {
+  constexpr double kBound = 0x1p63;
+  const double number = array.item();
+  check(number == std::trunc(number) && number >= -kBound && number < kBound, ErrorKind::kType,
+        "{} must hold integers, got an array of {}", what, number);
+  return static_cast<int64_t>(number);
+}
+
 int64_t to_int(PyObject* object, const char* what) {
   Ref index(PyNumber_Index(object));
   if (!index) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw PythonError();
     PyErr_Clear();
-    if (is_array(object) && array_of(object).size() == 1) return static_cast<int64_t>(array_of(object).item());
+    if (is_array(object) && array_of(object).size() == 1) return whole_number_of(array_of(object), what);
     fail(ErrorKind::kType, "{} must hold integers, got an entry of type {}", what, Py_TYPE(object)->tp_name);
   }
   int overflow = 0;
@@ -91,15 +102,12 @@ std::optional<DType> first_dtype(Matches&& matches) {
 StorageKind to_storage_kind(PyObject* object) {
   check(PyUnicode_Check(object), ErrorKind::kType,
         "stype must be 'default', 'row_sparse' or 'csr', got an object of type {}", Py_TYPE(object)->tp_name);
-  const char* const name = PyUnicode_AsUTF8(object);
-  if (!name) throw PythonError();
-  return parse_storage_kind(name);
+  return parse_storage_kind(utf8(object));
 }
 
 DType to_dtype(PyObject* object) {
   if (PyUnicode_Check(object)) {
-    const char* const name = PyUnicode_AsUTF8(object);
-    if (!name) throw PythonError();
+    const std::string_view name = utf8(object);
     if (const auto found = first_dtype([&](DType dtype) { return dtype_name(dtype) == name; })) return *found;
   }
   static constinit Imported make_dtype("numpy", "dtype");
@@ -110,7 +118,7 @@ DType to_dtype(PyObject* object) {
     fail(ErrorKind::kType,
          "'{}' is not a dtype; known are float16, bfloat16, float32, float64, the signed and "
          "unsigned integers of 8 to 64 bits and bool",
-         text ? PyUnicode_AsUTF8(text.get()) : "?");
+         text ? utf8(text.get()) : "?");
   }
   // NumPy has one object for each, unless bytes are swapped; its name takes longer to find.
   if (const auto found = first_dtype([&](DType one) { return numpy_dtype(one) == dtype.get(); })) return *found;
@@ -119,7 +127,7 @@ DType to_dtype(PyObject* object) {
   if (is_bfloat16 < 0) throw PythonError();
   if (is_bfloat16) return DType::kBfloat16;
   Ref name(checked(PyObject_GetAttrString(dtype.get(), "name")));
-  return parse_dtype(PyUnicode_AsUTF8(name.get()));
+  return parse_dtype(utf8(name.get()));
 }
 
 PyObject* from_shape(const Shape& shape) {
@@ -145,10 +153,10 @@ PyObject* numpy_dtype(DType dtype) {
 AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* operation) {
   if (object == Py_None) return std::monostate{};
   if (field.kind == FieldKind::kDType) return to_dtype(object);
-  if (PyUnicode_Check(object)) return std::string(PyUnicode_AsUTF8(object));
+  if (PyUnicode_Check(object)) return std::string(utf8(object));
   if (field.kind == FieldKind::kString) {
     Ref text(checked(PyType_Check(object) ? PyObject_GetAttrString(object, "__name__") : PyObject_Str(object)));
-    return std::string(PyUnicode_AsUTF8(text.get()));
+    return std::string(utf8(text.get()));
   }
   if (PyBool_Check(object)) return object == Py_True;
   bool is_list =
@@ -261,7 +269,7 @@ DType dtype_of_numpy(PyObject* array) {
   } catch (const Error&) {
     Ref text(PyObject_Str(dtype.get()));
     fail(ErrorKind::kType, "array: NumPy dtype {} has no counterpart here; convert the data to a number type first",
-         text ? PyUnicode_AsUTF8(text.get()) : "?");
+         text ? utf8(text.get()) : "?");
   }
 }
 // The same values in the byte order of this machine.
@@ -324,12 +332,34 @@ PyObject* to_numpy(const NDArray& given) {
   return result.release();
 }
 
+KindNames names_of(FieldKind kind) {
+  switch (kind) {
+    case FieldKind::kBool:
+      return {"bool", "bool"};
+    case FieldKind::kInt:
+      return {"int", "int"};
+    case FieldKind::kDouble:
+    case FieldKind::kNumber:
+      return {"float", "float"};
+    case FieldKind::kString:
+      return {"str", "str"};
+    case FieldKind::kDType:
+      return {"dtype", "dtype"};
+    case FieldKind::kShape:
+      return {"shape", "tuple of ints"};
+    case FieldKind::kOptionalInts:
+      return {"slice", "tuple of ints"};
+    case FieldKind::kDoubles:
+      return {"floats", "tuple of floats"};
+  }
+  __builtin_unreachable();
+}
+
 AttrsPtr attrs_from(const OpDef& op, PyObject* dict) {
   IntrusivePtr<Attrs> made = op.make_attrs();
   PyObject *key = nullptr, *value = nullptr;
   for (Py_ssize_t place = 0; PyDict_Next(dict, &place, &key, &value);) {
-    const char* const name = PyUnicode_AsUTF8(key);
-    if (!name) throw PythonError();
+    const char* const name = utf8(key);
     const FieldInfo* const field = op.schema->find(name);
     check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.shown_name(), name);
     field->set(made->mutable_data(), to_attr_value(value, *field, op.shown_name()), *field, op.shown_name());

@@ -26,6 +26,11 @@ PyObject* from_shape(const Shape& shape);       // a tuple
 PyObject* numpy_dtype(DType dtype);             // borrowed
 AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* operation);
 PyObject* from_attr_value(const AttrValue& value);
+// What a kind of field is called in the catalogue, and in docstrings.
+struct KindNames {
+  const char *in_catalogue, *in_docstrings;
+};
+KindNames names_of(FieldKind kind);
 AttrsPtr attrs_from(const OpDef& op, PyObject* dict);  // values by name, over the defaults
 
 // An array from anything that NumPy makes an array of. `dtype`: what to convert to; nullopt keeps NumPy's choice.

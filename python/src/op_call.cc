@@ -27,7 +27,7 @@ class ArrayCall : public Arguments<ArrayCall> {
   }
 
   void other_keyword(PyObject* key, PyObject* value) {
-    const std::string_view text = PyUnicode_AsUTF8(key);
+    const std::string_view text = utf8(key);
     if (text == "name" || (text == "ctx" && value == Py_None)) return;
     if (op_.open) {
       writable();
@@ -82,9 +82,7 @@ class ArrayCall : public Arguments<ArrayCall> {
  private:
   static std::string text_of(PyObject* value) {
     const Ref text(checked(PyObject_Str(value)));
-    const char* const bytes = PyUnicode_AsUTF8(text.get());
-    if (!bytes) throw PythonError();
-    return bytes;
+    return utf8(text.get());
   }
 
   void* writable() {

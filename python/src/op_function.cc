@@ -83,10 +83,7 @@ PyObject* op_function_signature(PyObject* self, void*) {
 
 // "int or None, at least 1": what a field takes.
 std::string type_text(const FieldInfo& field) {
-  // In the order of FieldKind.
-  static const char* const kinds[] = {"bool",  "int",           "float",         "float",          "str",
-                                      "dtype", "tuple of ints", "tuple of ints", "tuple of floats"};
-  std::string text = field.choices ? field.choices : kinds[static_cast<size_t>(field.kind)];
+  std::string text = field.choices ? field.choices : names_of(field.kind).in_docstrings;
   if (field.nullable) text += " or None";
   const bool has_least = field.bounds.least > -kInf, has_most = field.bounds.most < kMostInt;
   if (has_least && has_most) return text + fmt::format(", from {} to {}", field.bounds.least, field.bounds.most);
@@ -113,7 +110,7 @@ PyObject* op_function_op_name(PyObject* self, void*) {
 PyObject* op_function_on_symbols(PyObject* self, void*) {
   return guarded([&] {
     const auto& f = *reinterpret_cast<OpFunction*>(self);
-    PyObject* twin = make_op_function(*f.op, PyUnicode_AsUTF8(f.name), f.np, f.copies);
+    PyObject* twin = make_op_function(*f.op, utf8(f.name), f.np, f.copies);
     reinterpret_cast<OpFunction*>(twin)->symbolic = true;
     return twin;
   });

@@ -49,11 +49,11 @@ class SymbolCall : public Arguments<SymbolCall> {
     } else if (op_.open && !is_symbol(value)) {
       const Ref text(checked(PyObject_Str(value)));
       if (PyDict_SetItem(attributes_.get(), key, text.get()) < 0) throw PythonError();
-    } else if (!f_.np && op_.schema->fields.empty() && !is_symbol(value) && !is_about_nodes(PyUnicode_AsUTF8(key))) {
+    } else if (!f_.np && op_.schema->fields.empty() && !is_symbol(value) && !is_about_nodes(utf8(key))) {
       return;  // as in MXNet, where nothing reads attributes of such operators
     } else if (is_symbol(value) && !op_.variadic && op_.schema->fields.empty()) {
       fail(ErrorKind::kRuntime, "{}: keyword argument name {} not found; the arguments are {}name, attr", name(),
-           PyUnicode_AsUTF8(key), known_arguments());
+           utf8(key), known_arguments());
     } else if (value != Py_None && !(f_.np && is_ufunc_default(op_, name(), key, value))) {
       PyObject* const target = op_.variadic && is_symbol(value) ? named_.get() : attributes_.get();
       if (PyDict_SetItem(target, key, value) < 0) throw PythonError();

@@ -12,7 +12,7 @@ namespace headrace::python {
 namespace {
 
 std::string_view text_or_nothing(PyObject* value) {
-  return PyUnicode_Check(value) ? std::string_view(PyUnicode_AsUTF8(value)) : std::string_view();
+  return PyUnicode_Check(value) ? std::string_view(utf8(value)) : std::string_view();
 }
 
 bool is_true(PyObject* value) { return value == Py_True; }
@@ -54,15 +54,14 @@ bool is_ufunc(const OpDef& op) { return !op.variadic && !op.open && !op.inputs.e
 
 bool is_ufunc_default(const OpDef& op, const char* name, PyObject* key, PyObject* value) {
   if (!is_ufunc(op)) return false;
-  const std::string_view text = PyUnicode_AsUTF8(key);
+  const std::string_view text = utf8(key);
   const auto* found = std::ranges::find(kKeywords, text, &Keyword::name);
   if (found == kKeywords.end()) return false;
   if (found->is_default(value)) return true;
   const Ref shown(checked(PyObject_Repr(value)));
   check(!found->is_legal(value), ErrorKind::kNotImplemented, "{}: {}={} is not there; leave the keyword away", name,
-        text, PyUnicode_AsUTF8(shown.get()));
-  fail(ErrorKind::kType, "{}: {}={} is not understood; leave the keyword away", name, text,
-       PyUnicode_AsUTF8(shown.get()));
+        text, utf8(shown.get()));
+  fail(ErrorKind::kType, "{}: {}={} is not understood; leave the keyword away", name, text, utf8(shown.get()));
 }
 
 }  // namespace headrace::python

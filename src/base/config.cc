@@ -1,17 +1,13 @@
 #include "base/config.h"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <fstream>
 #include <string_view>
-#include <thread>
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/machine.h"
 #include "base/whole_number.h"
 
 namespace headrace {
@@ -72,9 +68,10 @@ void parse_clock(const char* name, std::string_view text, Config& config) {
 }
 
 void parse_log_level(const char* name, std::string_view text, Config& config) {
-  check(text == "error" || text == "warn" || text == "info" || text == "debug", ErrorKind::kValue,
-        "{}: expected error, warn, info or debug, got '{}'.", name, text);
-  config.log_level = text;
+  const auto* level = std::ranges::find(kLogLevelNames, text, [](const char* one) { return std::string_view(one); });
+  check(level != kLogLevelNames.end(), ErrorKind::kValue, "{}: expected {}, got '{}'.", name,
+        fmt::join(kLogLevelNames, ", "), text);
+  config.log_level = static_cast<LogLevel>(level - kLogLevelNames.begin());
 }
 
 void parse_unread_errors(const char* name, std::string_view text, Config& config) {
@@ -214,29 +211,5 @@ const Config& config() {
 }
 
 std::span<const ConfigVariable> config_variables() { return kVariables; }
-
-// Asked once: the answer costs a system call, and idle threads use it all the time.
-int core_count() noexcept {
-  static const int count = [] {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  }();
-  return count;
-}
-
-int64_t physical_memory() noexcept {
-  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(page_bytes());
-  for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    int64_t limit = 0;
-    if (std::ifstream(file) >> limit && limit > 0) bytes = std::min(bytes, limit);
-  }
-  return bytes;
-}
-
-size_t page_bytes() noexcept {
-  static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
-  return bytes;
-}
 
 }  // namespace headrace

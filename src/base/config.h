@@ -2,6 +2,7 @@
 // config(); immutable afterwards, so any thread may read it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,9 @@ inline constexpr bool kNativeByDefault = false;
 #else
 inline constexpr bool kNativeByDefault = true;
 #endif
+
+enum class LogLevel : uint8_t { kError, kWarn, kInfo, kDebug };
+inline constexpr std::array<const char*, 4> kLogLevelNames = {"error", "warn", "info", "debug"};
 
 struct Config {
   bool serial_engine = false;      // run every task in the pushing thread
@@ -55,7 +59,7 @@ struct Config {
   std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch
   std::string machine;             // of this process, among ranks; empty: that whose memory it shares
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing
-  std::string log_level = "warn";  // error, warn, info or debug
+  LogLevel log_level = LogLevel::kWarn;
   // What is done at exit about errors of operations that no wait has raised.
   enum class UnreadErrors : uint8_t { kReport, kFail, kIgnore } unread_errors = UnreadErrors::kReport;
 };
@@ -74,9 +78,5 @@ std::span<const ConfigVariable> config_variables();
 
 // Reads the environment anew, for tests of the parser.
 Config parse_config();
-
-int core_count() noexcept;           // cores this process may use
-int64_t physical_memory() noexcept;  // bytes, the limit of the process's control group taken into account
-size_t page_bytes() noexcept;        // of the system's memory
 
 }  // namespace headrace

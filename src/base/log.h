@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-namespace headrace {
+#include "base/config.h"
 
-enum class LogLevel { kError, kWarn, kInfo, kDebug };
+namespace headrace {
 
 bool log_enabled(LogLevel level) noexcept;
 void write_log(LogLevel level, std::string_view message) noexcept;

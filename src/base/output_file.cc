@@ -27,16 +27,24 @@ std::optional<struct stat> state_of(const std::string& path) {
   return state;
 }
 
+// Where links lead, whether or not there is a file.
+std::string end_of_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the system has it
+  std::filesystem::path end = path;
+  std::error_code unknown;
+  for (int link = 0; link < kMostLinks && std::filesystem::is_symlink(end, unknown); ++link)
+    end = end.parent_path() / std::filesystem::read_symlink(end, unknown);
+  return end.string();
+}
+
 bool is_written_in_place(const struct stat& old) {
   return !S_ISREG(old.st_mode) || old.st_size == 0 || old.st_nlink > 1;
 }
 
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path) : path_(path), target_(path) {
+OutputFile::OutputFile(const std::string& path) : path_(path), target_(end_of_links(path)) {
   const std::optional<struct stat> old = state_of(path);
-  std::error_code unknown;
-  if (const std::filesystem::path led = std::filesystem::canonical(path, unknown); !unknown) target_ = led.string();
   if ((old && is_written_in_place(*old)) || (!open_beside(old) && old))
     descriptor_ = ::open(target_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
   check(descriptor_ >= 0, ErrorKind::kRuntime, "Open \"{}\": {}", path_, std::strerror(errno));

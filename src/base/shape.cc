@@ -110,6 +110,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
 }
 
 int64_t normalize_axis(int64_t axis, int64_t ndim, const char* operation) {
+  check(ndim > 0, ErrorKind::kValue, "{}: axis {} was asked for, but the array has no axes", operation, axis);
   check(axis >= -ndim && axis < ndim, ErrorKind::kValue,
         "{}: axis {} is out of range for an array of {} dimension(s); it must lie in [{}, {}]", operation, axis, ndim,
         -ndim, ndim - 1);

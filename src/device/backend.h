@@ -25,6 +25,8 @@ class Backend {
   virtual std::exception_ptr refusal() const noexcept { return nullptr; }
   // Null when there is no such device.
   virtual Allocator* allocator(int id) noexcept = 0;
+  // Null also while nobody has used the device, which is left alone.
+  virtual Allocator* allocator_in_use(int id) noexcept { return allocator(id); }
   // Null when the device has no streams of its own: the host.
   virtual Accelerator* accelerator(int /*id*/) noexcept { return nullptr; }
   // Bytes of the device's memory that nobody has taken, other processes included. Raises Error(kRuntime).

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/config.h"
+#include "base/machine.h"
 
 namespace headrace {
 namespace {

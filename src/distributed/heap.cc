@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/config.h"
+#include "base/machine.h"
 
 namespace headrace::distributed {
 namespace {

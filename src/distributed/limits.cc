@@ -1,7 +1,7 @@
 #include "distributed/limits.h"
 
 #include "base/check.h"
-#include "base/config.h"
+#include "base/machine.h"
 
 namespace headrace::distributed {
 

@@ -7,6 +7,7 @@
 #include "distributed/commands.h"
 #include "distributed/history.h"
 #include "engine/runtime.h"
+#include "headrace/arithmetic.hpp"
 #include "headrace/sparse.hpp"
 #include "kvstore/buckets.h"
 #include "ndarray/view.h"
@@ -73,7 +74,7 @@ NDArray over(const BlockPtr& block, const Shape& shape, DType dtype) {
 
 std::vector<NDArray> widened_sum(const std::vector<NDArray>& values, DType dtype) {
   NDArray sum = cast_to(values[0], DType::kFloat32);
-  for (size_t i = 1; i < values.size(); ++i) sum = call("elemwise_add", {sum, cast_to(values[i], DType::kFloat32)});
+  for (size_t i = 1; i < values.size(); ++i) sum = sum + cast_to(values[i], DType::kFloat32);
   return {cast_to(sum, dtype)};
 }
 

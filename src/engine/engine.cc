@@ -175,12 +175,10 @@ void Engine::quiesce_for_fork() noexcept {
   if (scheduler_) scheduler_->quiesce_for_fork();
 }
 
-void Engine::lock_for_fork() noexcept {
-  if (scheduler_) scheduler_->lock_for_fork();
-}
+void Engine::lock_for_fork() noexcept { scheduler_ ? scheduler_->lock_for_fork() : serial_->lock_for_fork(); }
 
 void Engine::after_fork(bool in_child) noexcept {
-  if (scheduler_) scheduler_->after_fork(in_child);
+  scheduler_ ? scheduler_->after_fork(in_child) : serial_->after_fork(in_child);
 }
 
 }  // namespace headrace

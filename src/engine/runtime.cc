@@ -9,6 +9,7 @@
 
 #include "base/config.h"
 #include "base/denormals.h"
+#include "base/slab.h"
 #include "device/registry.h"
 #include "timeline/timeline.h"
 
@@ -20,6 +21,7 @@ void before_fork() {
   runtime().engine.quiesce_for_fork();
   backends_end_threads();
   runtime().engine.lock_for_fork();
+  slab_before_fork();
   backends_before_fork();
   timeline::before_fork();
 }
@@ -27,12 +29,14 @@ void before_fork() {
 void after_fork_in_parent() {
   timeline::after_fork();
   backends_after_fork(false);
+  slab_after_fork();
   runtime().engine.after_fork(false);
 }
 
 void after_fork_in_child() {
   timeline::after_fork();
   backends_after_fork(true);
+  slab_after_fork();
   runtime().engine.after_fork(true);
 }
 

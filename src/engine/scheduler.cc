@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fence.h"
+#include "base/machine.h"
 #include "timeline/timeline.h"
 
 namespace headrace {

@@ -3,7 +3,6 @@
 #include <thread>
 
 #include "base/fence.h"
-#include "base/slab.h"
 #include "device/cores.h"
 #include "device/shared_loop.h"
 #include "engine/scheduler.h"
@@ -83,12 +82,10 @@ void Scheduler::lock_for_fork() noexcept {
   threads_.lock_for_fork();
   failures_.lock_for_fork();
   kept_.lock_for_fork();
-  slab_before_fork();
 }
 
 void Scheduler::after_fork(bool in_child) noexcept {
   wants_quiet_.store(false, std::memory_order_relaxed);
-  slab_after_fork();
   kept_.unlock_after_fork();
   failures_.unlock_after_fork();
   threads_.unlock_after_fork();
@@ -105,6 +102,7 @@ void Scheduler::after_fork(bool in_child) noexcept {
   }
   if (in_child) {
     failures_.clear();  // the parent reports them
+    kept_.clear();
     threads_.forget_other_threads();
     forget_other_threads();
     forget_shared_loops();

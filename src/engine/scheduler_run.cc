@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/config.h"
 #include "base/fence.h"
+#include "base/machine.h"
 #include "device/cores.h"
 #include "device/shared_loop.h"
 #include "engine/scheduler.h"

@@ -1,5 +1,7 @@
 #include "engine/serial.h"
 
+#include <new>
+
 #include "base/clock.h"
 #include "engine/var_access.h"
 #include "timeline/timeline.h"
@@ -43,6 +45,21 @@ void SerialEngine::wait(Var& var) {
 void SerialEngine::wait_all() {
   std::lock_guard guard(running_);
   failures_.raise_first();
+}
+
+void SerialEngine::lock_for_fork() noexcept {
+  running_.lock();
+  failures_.lock_for_fork();
+  kept_.lock_for_fork();
+}
+
+void SerialEngine::after_fork(bool in_child) noexcept {
+  kept_.unlock_after_fork();
+  failures_.unlock_after_fork();
+  if (!in_child) return running_.unlock();
+  new (&running_) std::recursive_mutex();  // it belongs to a thread whose number is another one here
+  failures_.clear();                       // the parent reports them
+  kept_.clear();
 }
 
 }  // namespace headrace

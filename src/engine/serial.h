@@ -19,6 +19,9 @@ class SerialEngine {
   void wait_all();
   void raise_kept();
   FailureLog& failures() noexcept { return failures_; }
+  // Around fork(): no other thread runs a task while the process is copied.
+  void lock_for_fork() noexcept;
+  void after_fork(bool in_child) noexcept;
 
  private:
   std::recursive_mutex running_;  // held from begin() to end()

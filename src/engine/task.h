@@ -94,7 +94,6 @@ struct Task {
 class TaskList {
  public:
   bool empty() const noexcept { return !head_; }
-  Task* front() const noexcept { return head_; }
   void push(Task* task) noexcept {
     task->next = nullptr;
     (head_ ? tail_->next : head_) = task;

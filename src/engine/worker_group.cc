@@ -11,6 +11,7 @@
 #include "base/fence.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/signals_blocked.h"
 #include "device/cores.h"
 #include "device/shared_loop.h"
@@ -255,8 +256,6 @@ void WorkerGroup::allow_threads() noexcept {
   }
   if (scheduler_.work_visible(kind_)) notify();
 }
-
-bool WorkerGroup::has_threads() noexcept { return thread_count_.load(std::memory_order_relaxed) > 0; }
 
 void WorkerGroup::lock_for_fork() noexcept {
   threads_mutex_.lock();

@@ -52,7 +52,6 @@ class WorkerGroup {
   // Ends all threads; no thread is started until allow_threads().
   void stop() noexcept;
   void allow_threads() noexcept;
-  bool has_threads() noexcept;
 
   // Around fork(), after stop(): no other thread holds the locks.
   void lock_for_fork() noexcept;

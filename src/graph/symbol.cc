@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 #include "base/check.h"
+#include "base/output_file.h"
 #include "base/text_file.h"
 #include "graph/json.h"
 #include "graph/labels.h"
@@ -240,10 +238,9 @@ void Symbol::set_attr(const std::string& key, const std::string& value) {
 std::string Symbol::to_json(int is_np_shape) const { return write_graph(outputs_, is_np_shape); }
 
 void Symbol::save(const std::string& path) const {
-  std::ofstream file(path, std::ios::binary);
-  file << to_json();
-  file.close();
-  check(!file.fail(), ErrorKind::kOs, "symbol.save: {} cannot be written: {}", path, std::strerror(errno));
+  OutputFile file(path);
+  file.write(to_json());
+  file.commit();
 }
 
 Symbol Symbol::load(const std::string& path) {

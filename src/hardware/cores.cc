@@ -1,7 +1,9 @@
 // Lines that another core holds, and what lies between sockets.
 #include <atomic>
 #include <thread>
+#include <utility>
 
+#include "base/machine.h"
 #include "hardware/chase.h"
 #include "hardware/probes.h"
 
@@ -97,7 +99,7 @@ Figure remote_memory(Workbench& bench) {
   const auto other = at_other_memory(bench.processors());
   if (!other) throw NotMeasured(kOneMemory);
   constexpr size_t kBytes = kMegabytes << 20;
-  if (kBytes > available_memory() / 2) throw NotMeasured("too little free memory");
+  if (std::cmp_greater(kBytes, available_memory() / 2)) throw NotMeasured("too little free memory");
   const Region region(kBytes);
   const int holder[] = {other->number};
   run_on(holder, [&](size_t) { link_cycle(region.bytes(), 1); });

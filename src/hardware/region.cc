@@ -2,11 +2,7 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <fstream>
-#include <limits>
-#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -15,16 +11,6 @@ namespace headrace::hardware {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-
-size_t machine_available() {
-  std::ifstream file("/proc/meminfo");
-  std::string line;
-  while (std::getline(file, line)) {
-    constexpr std::string_view kKey = "MemAvailable:";
-    if (line.starts_with(kKey)) return static_cast<size_t>(std::stoull(line.substr(kKey.size()))) * 1024;
-  }
-  return std::numeric_limits<size_t>::max();
-}
 
 }  // namespace
 
@@ -55,13 +41,6 @@ Region& Region::operator=(Region&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
-}
-
-size_t available_memory() {
-  size_t available = machine_available(), limit = 0, used = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> limit && std::ifstream("/sys/fs/cgroup/memory.current") >> used)
-    available = std::min(available, limit > used ? limit - used : 0);
-  return available;
 }
 
 }  // namespace headrace::hardware

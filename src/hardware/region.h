@@ -27,7 +27,4 @@ class Region {
   size_t size_ = 0;
 };
 
-// Bytes that the process can take before the machine or its control group runs short.
-size_t available_memory();
-
 }  // namespace headrace::hardware

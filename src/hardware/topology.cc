@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/check.h"
-#include "base/config.h"
+#include "base/machine.h"
 
 namespace headrace::hardware {
 namespace {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
+#include "base/machine.h"
 #include "hardware/chase.h"
 #include "hardware/inversions.h"
 #include "hardware/probes.h"
@@ -21,7 +23,7 @@ Workbench::Workbench(Options options)
 
 std::span<std::byte> Workbench::memory(size_t bytes) {
   if (region_.bytes().size() < bytes) {
-    const size_t available = available_memory() + region_.bytes().size();
+    const size_t available = static_cast<size_t>(available_memory()) + region_.bytes().size();
     if (bytes > available / 2)
       throw NotMeasured(fmt::format("needs {} MiB of memory, and half of the {} MiB that are free is less", bytes >> 20,
                                     available >> 20));
@@ -36,7 +38,7 @@ std::span<std::byte> Workbench::memory(size_t bytes) {
 std::span<const LatencyPoint> Workbench::curve() {
   if (!curve_.empty()) return curve_;
   size_t most = kMostCurveBytes;
-  while (most > kLeastCurveBytes && most > available_memory() / 2) most /= 2;
+  while (most > kLeastCurveBytes && std::cmp_greater(most, available_memory() / 2)) most /= 2;
   const std::span<std::byte> all = memory(most);
   const double step = quick() ? 2 : 1.4142135623730951;
   std::vector<LatencyPoint> points;

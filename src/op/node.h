@@ -54,8 +54,6 @@ class Node {
   GradReq request = GradReq::kNull;
   bool is_fresh = false;  // the gradient was written since it was last used
 
-  // An input that leads to a leaf.
-  bool needs_gradient(size_t i) const noexcept { return static_cast<bool>(inputs[i].node()); }
   bool is_freed() const noexcept { return freed_at != 0; }
   // Drops everything backward needs.
   void free() noexcept;

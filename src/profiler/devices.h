@@ -7,7 +7,7 @@
 
 namespace headrace::profiler {
 
-// Every device with an allocator of its own, in the order of the registry.
+// Every device with an allocator of its own that somebody has used, in the order of the registry.
 std::vector<Device> devices_with_memory();
 
 }  // namespace headrace::profiler

@@ -13,8 +13,9 @@ std::vector<Device> profiler::devices_with_memory() {
   std::vector<Device> devices;
   std::vector<const Allocator*> seen;
   for (const BackendEntry& entry : all_backends()) {
-    for (int id = 0; id < device_count(entry.type); ++id) {
-      const Allocator* const allocator = &allocator_of({entry.type, id});
+    for (int id = 0; id < std::min(device_count(entry.type), Accelerator::kMost); ++id) {
+      const Allocator* const allocator = entry.backend->allocator_in_use(id);
+      if (!allocator) continue;
       if (std::ranges::find(seen, allocator) != seen.end()) break;  // all ids of the host are one memory
       seen.push_back(allocator);
       devices.push_back({entry.type, id});

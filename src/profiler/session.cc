@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -48,9 +49,10 @@ class PeriodicDump {
 
  private:
   void run(const std::stop_token& stop, double seconds) {
+    constexpr double kLongest = 1e9;  // thirty years; clocks count no more than ten times as many
     std::unique_lock lock(mutex_);
     for (bool is_last = false; !is_last;) {
-      stopped_.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
+      stopped_.wait_for(lock, stop, std::chrono::duration<double>(std::min(seconds, kLongest)), [] { return false; });
       is_last = stop.stop_requested();  // what was recorded while a file was being written goes into the next one
       save_or_log(path_);
     }

@@ -7,9 +7,10 @@
 #include <random>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "base/config.h"
+#include "base/machine.h"
 #include "headrace/error.hpp"
 #include "timeline/timeline.h"
 
@@ -167,6 +168,7 @@ TEST(HostAllocator, TheSumIsBoundedByTheMemory) {
   if (!kMemoryIsPooled) GTEST_SKIP() << "no pool under AddressSanitizer";
   HostAllocator& allocator = fresh_allocator();
   const size_t most = static_cast<size_t>(physical_memory()) / 5 * 2;
+  if (std::cmp_less(available_memory(), most)) GTEST_SKIP() << "others use the machine's memory";
   void* a = allocator.allocate(most);
   void* b = allocator.allocate(most);
   EXPECT_THROW(allocator.allocate(most), Error);
@@ -176,6 +178,22 @@ TEST(HostAllocator, TheSumIsBoundedByTheMemory) {
   allocator.release(c, most / 2 * 3 / 2);
   EXPECT_EQ(allocator.stats().live, 0);
   allocator.trim();
+}
+
+// Nor is all memory ours.
+TEST(HostAllocator, WhatOthersUseIsNotPromised) {
+  if (!kMemoryIsPooled) GTEST_SKIP() << "no pool under AddressSanitizer";
+  const int64_t bytes = physical_memory() - 64 * static_cast<int64_t>(kMiB);
+  if (bytes - free_swap() <= available_memory()) GTEST_SKIP() << "the machine has swap, or nobody uses it";
+  HostAllocator& allocator = fresh_allocator();
+  try {
+    allocator.allocate(static_cast<size_t>(bytes));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kMemory);
+    EXPECT_NE(std::string_view(error.what()).find("of which others"), std::string_view::npos) << error.what();
+  }
+  EXPECT_EQ(allocator.stats().live, 0);
 }
 
 TEST(HostAllocator, ThreadsPassBlocksOn) {

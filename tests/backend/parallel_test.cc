@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/config.h"
+#include "base/machine.h"
 #include "tests/support/busy_cores.h"
 
 namespace headrace {

@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "base/fence.h"
 #include "base/function_ref.h"
+#include "base/machine.h"
 #include "base/slab.h"
 #include "base/spin_lock.h"
 #include "headrace/dtype.hpp"
@@ -99,6 +100,9 @@ TEST(Config, TableDescribesEveryVariable) {
   }
   EXPECT_GE(core_count(), 1);
   EXPECT_GT(physical_memory(), int64_t{1} << 20);
+  EXPECT_GT(available_memory(), 0);
+  EXPECT_LT(available_memory(), physical_memory());  // this process itself has some
+  EXPECT_GE(free_swap(), 0);
 }
 
 TEST(Slab, ObjectsAreAlignedDisjointAndReused) {

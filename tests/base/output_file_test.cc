@@ -79,6 +79,17 @@ TEST_F(Output, PermissionsLinksAndOtherNamesStay) {
   EXPECT_EQ(count(), 3u);
 }
 
+TEST_F(Output, LinksLeadToFilesThatAreNotThereYet) {
+  fs::create_symlink("second", path("first"));
+  fs::create_symlink(fs::absolute(path("file")), path("second"));
+  replace(path("first"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("first")) && fs::is_symlink(path("second")));
+  EXPECT_EQ(content(path("file")), "new");
+  EXPECT_EQ(count(), 3u);
+  fs::create_symlink("circle", path("circle"));
+  EXPECT_THROW(replace(path("circle"), "new"), Error);
+}
+
 TEST_F(Output, SaysWhichFileItCannotOpen) {
   for (const std::string& name : {path("none/file"), folder_}) {
     const Error error = test::raised_by([&] { OutputFile file(name); });

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/config.h"
+#include "base/machine.h"
 
 namespace headrace {
 namespace {

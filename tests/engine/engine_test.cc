@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/machine.h"
 #include "device/cores.h"
 #include "engine_testing.h"
 #include "headrace/error.hpp"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -37,6 +38,24 @@ TEST_P(EngineErrors, ErrorKeepsTypeTextAndKind) {
   EXPECT_THROW(engine.wait_to_read(x), int);
   push({}, {&x}, [] { throw std::bad_alloc(); });
   EXPECT_THROW(engine.wait_to_write(x), std::bad_alloc);
+}
+
+// Of the threaded engine test_exit.py sees it, with threads that a fork leaves behind.
+TEST(SerialEngineErrors, AForkedChildLeavesThemToItsParent) {
+  Engine engine(config_with(0, true));
+  const auto fail_in_a_task = [&] {
+    Var x;
+    std::array<Var*, 1> writes{&x};
+    engine.push({.name = "boom", .writes = writes}, [] { throw std::runtime_error("boom"); });
+  };
+  for (const bool in_child : {false, true}) {
+    fail_in_a_task();
+    engine.lock_for_fork();
+    engine.after_fork(in_child);
+    testing::internal::CaptureStderr();
+    EXPECT_NE(engine.report_unread_errors(), in_child);
+    testing::internal::GetCapturedStderr();
+  }
 }
 
 TEST_P(EngineErrors, ErrorIsRaisedEveryTimeUntilOverwritten) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,6 +63,27 @@ TEST(Fork, ChildAndParentGoOnAfterWorkInFlight) {
     EXPECT_EQ(runs, 30);
     EXPECT_TRUE(engine_works());
   }
+}
+
+TEST(Fork, AChildHasNoUpdatesThatFailedInItsParent) {
+  Engine& engine = runtime().engine;
+  {
+    Var gradient, weight;
+    std::array<Var*, 1> reads{&gradient}, writes{&weight}, broken{&gradient};
+    engine.push({.name = "gradient", .writes = broken}, [] { throw std::runtime_error("no gradient"); });
+    engine.push({.name = "update", .reads = reads, .writes = writes, .keeps = true}, [] {});
+    engine.drain();
+  }
+  const auto is_clean = [&engine] {
+    try {
+      engine.raise_kept();
+    } catch (const std::exception&) {
+      return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(child_agrees(is_clean));
+  EXPECT_FALSE(is_clean());  // and the parent still has them
 }
 
 TEST(Fork, ChildOfAChild) {

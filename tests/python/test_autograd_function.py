@@ -68,6 +68,14 @@ class TestFunction:
         y.backward()
         assert x.grad.asnumpy().tolist() == [5, 2, 2]
 
+    def test_results_are_needed(self):
+        class Nothing(autograd.Function):
+            def forward(self, x):
+                return []
+
+        with autograd.record(), pytest.raises(MXNetError, match="Nothing.forward: one array is needed"):
+            Nothing()(variable([1]))
+
     @pytest.mark.parametrize("req", ["write", "add"])
     def test_gradient(self, req):
         x = variable([0.5, -1], req)

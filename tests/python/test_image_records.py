@@ -152,6 +152,11 @@ def test_mean_image(tmp_path):
         data = next(io.ImageRecordIter(**arguments)).data[0].asnumpy()
         numpy.testing.assert_allclose(data, PIXELS[:3].transpose(0, 3, 1, 2) - mean, atol=1e-3)
     assert list(nd.load(arguments["mean_img"])) == ["mean_img"]
+    recordio.MXRecordIO(str(tmp_path / "empty.rec"), "w").close()
+    with pytest.raises(MXNetError, match="no records to make the mean image"):
+        io.ImageRecordIter(
+            **arguments | {"path_imgrec": str(tmp_path / "empty.rec"), "mean_img": str(tmp_path / "new.nd")}
+        )
 
 
 def test_damage_is_told_with_file_and_byte(tmp_path):

@@ -64,6 +64,28 @@ def test_of_functions():
     assert mx.AttrScope(a="1").get(attr={"b": "2"}) == {"a": "1", "b": "2"}
 
 
+LONE_SURROGATE = "\ud800"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mx.nd.relu(mx.nd.ones((2,)), **{LONE_SURROGATE: 1}),
+        lambda: mx.np.exp(mx.np.ones((2,)), **{LONE_SURROGATE: 1}),
+        lambda: mx.np.exp(mx.np.ones((2,)), casting=LONE_SURROGATE),
+        lambda: mx.sym.relu(mx.sym.var("x"), **{LONE_SURROGATE: 1}),
+        lambda: mx.nd.Activation(mx.nd.ones((2,)), act_type=LONE_SURROGATE),
+        lambda: mx.nd.clip(mx.nd.ones((2,)), LONE_SURROGATE, 1),
+        lambda: mx.nd.cast(mx.nd.ones((2,)), dtype=LONE_SURROGATE),
+        lambda: mx.nd.ones((2,)).tostype(LONE_SURROGATE),
+        lambda: mx.nd.Custom(mx.nd.ones((2,)), op_type=LONE_SURROGATE),
+    ],
+)
+def test_texts_that_are_no_characters(call):
+    with pytest.raises(UnicodeEncodeError):
+        call()
+
+
 def test_of_metrics():
     both = mx.metric.CompositeEvalMetric([mx.metric.Accuracy()])
     both.update_dict(labels={"l": mx.nd.array([1])}, preds={"p": mx.nd.array([[0, 1]])})

@@ -149,6 +149,8 @@ def test_headers():
     assert packed == bytes.fromhex("00000000 0000e040 2a00000000000000 0000000000000000 4a504547")
     header, data = recordio.unpack(packed)
     assert repr(header) == "HEADER(flag=0, label=7.0, id=42, id2=0)" and data == b"JPEG"
+    with pytest.raises(ValueError, match="from 0 to"):
+        recordio.pack((0, 7, -1, 0), b"")
     header, data = recordio.unpack(recordio.pack((9, [1, 2.5], 3, 4), b"rest"))
     assert header.flag == 2 and header.label.tolist() == [1, 2.5] and header.label.dtype == np.float32
     assert header[2:] == (3, 4) and data == b"rest"

@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import threading
 
 import numpy
 import pytest
@@ -74,6 +75,51 @@ def test_current_scopes():
     with mx.name.Prefix("net_") as names:
         assert mx.name.NameManager.current is names
         assert mx.name.NameManager.current.get(None, "fc") == "net_fc0"
+
+
+@pytest.mark.parametrize(
+    ("scope", "current"),
+    [
+        (mx.AttrScope(lr="1"), lambda: mx.AttrScope.current.get(None)),
+        (mx.name.Prefix("a_"), lambda: type(mx.name.NameManager.current)),
+        (mx.cpu(1), mx.current_context),
+    ],
+    ids=["attributes", "names", "contexts"],
+)
+def test_scopes_that_are_entered_again(scope, current):
+    before = current()
+    with scope:
+        inside = current()
+        with scope:
+            assert current() == inside != before
+        assert current() == inside
+    assert current() == before
+
+
+def test_attributes_of_outer_scopes_end_with_them():
+    inner = mx.AttrScope(a="2")
+    with mx.AttrScope(lr="1"), inner:
+        assert mx.sym.var("x").list_attr() == {"a": "2", "lr": "1"}
+    with inner:
+        assert mx.sym.var("x").list_attr() == {"a": "2"}
+
+
+def test_threads_are_in_one_context_each():
+    shared, entered, left = mx.cpu(1), threading.Barrier(2), []
+
+    def enter(outer):
+        with outer:
+            with shared:
+                entered.wait(60)
+            entered.wait(60)
+            left.append((outer, mx.current_context()))
+
+    threads = [threading.Thread(target=enter, args=(mx.cpu(number),)) for number in (2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(left) == 2 and all(outer == context for outer, context in left)
 
 
 def test_current_scopes_by_their_private_names():

@@ -99,6 +99,8 @@ def test_row_sparse_arrays_are_made_of_what_users_have():
     assert made.asnumpy().tolist() == [[0, 0], [3, 4], [0, 0], [1, 2], [0, 0]]
     assert sparse.row_sparse_array((nd.ones((2, 3)), nd.array([4, 0]))).shape == (5, 3)
     assert sparse.row_sparse_array((4, 2)).asnumpy().sum() == 0
+    with pytest.raises(ValueError, match="Unexpected length of input tuple: 3"):
+        sparse.row_sparse_array((nd.ones((2, 3)), nd.array([4, 0]), nd.array([1])))
     assert sparse.row_sparse_array(MATRIX).indices.asnumpy().tolist() == [0, 2, 3]
     assert sparse.row_sparse_array(made, dtype="float64").dtype == np.float64
     with pytest.raises(ValueError, match=r"values must have the shape \(2, 3\)"):

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/config.h"
+#include "base/machine.h"
 #include "device/cores.h"
 
 namespace headrace {

@@ -445,7 +445,7 @@ class Parameter(Trained):
         if self._data is None:
             assert self._deferred_init, f"Parameter '{self.name}' has not been initialized"
             self._deferred_init = self._deferred_init[:3] + (
-                arrays.array(data) if isinstance(data, np.ndarray) else data.copy(),
+                (arrays.array(data) if isinstance(data, np.ndarray) else data).astype(self.dtype),
             )
             return
         for replica in self._data:

@@ -312,7 +312,7 @@ class Block:
         params = self._collect_params_with_prefix()
         if not loaded and not params:
             return
-        if not any("." in name for name in loaded):
+        if not any("." in name for name in loaded) and not loaded.keys() <= params.keys():
             self.collect_params().load_dict(
                 loaded,
                 ctx,

@@ -31,6 +31,10 @@ def as_one_symbol(out):
     """(symbol, format) of a symbol or nested symbols; a symbol of several outputs counts as a list."""
     symbol = symbols()
     flat, out_format = flatten(out, lambda one: isinstance(one, symbol.Symbol))
+    if not flat or any(one is None for one in flat):
+        raise TypeError(
+            f"a hybridized block must give arrays, alone or nested in lists and tuples; got {out!r}"
+        )
     if len({one._is_np for one in flat}) > 1:
         raise TypeError(
             "a block gave both nd and np symbols; make all outputs of one kind with as_np_ndarray() or "

@@ -79,7 +79,8 @@ class _Reader:
         children = list(block._children.values())
         if {child.name for child in children} != set(names):
             self._refuse(f"{key} has the children {', '.join(names)}")
-        block._children = {names[child.name]: child for child in children}
+        if len(names) == len(children):  # one that stands in several places is in the file once
+            block._children = type(block._children)((names[child.name], child) for child in children)
         if block._is_hybrid and described.get("hybridized"):
             self._set_graph(block, described)
 
@@ -89,10 +90,13 @@ class _Reader:
             return
         old, new = block.prefix, f"{name}_" if name else ""
         block._name, block._prefix = name, new
-        parameters = block.params._params
-        for known in list(parameters):
-            parameters[new + known.removeprefix(old)] = parameters.pop(known)
-        block.params._prefix = new
+        renamed = type(block.params._params)()
+        for known, parameter in block.params._params.items():
+            own = known.startswith(old)  # others are shared
+            renamed[new + known.removeprefix(old) if own else known] = parameter
+            if own and parameter.name == known:
+                parameter.name, parameter._var = new + known.removeprefix(old), None
+        block.params._params, block.params._prefix = renamed, new
 
     def _set_graph(self, block, described):
         outputs = sym.load_json(self._part(described, "symbol", str))

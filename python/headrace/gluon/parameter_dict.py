@@ -241,7 +241,7 @@ class ParameterDict:
         cast_dtype=False,
         dtype_source="current",
     ):
-        """As `load`, from a dictionary of arrays."""
+        """As `load`, from a dictionary of arrays: copied, unless they come from the file `filename`."""
         source = filename or "param_dict"
         for name in self.keys():
             assert name.startswith(restore_prefix), (
@@ -260,7 +260,8 @@ class ParameterDict:
                 )
         for name, value in loaded.items():
             if name in self._params:
-                self._params[name]._load_init(value, ctx, cast_dtype, dtype_source)
+                own = value if filename else value.copy()
+                self._params[name]._load_init(own, ctx, cast_dtype, dtype_source)
             else:
                 assert ignore_extra, (
                     f"Parameter '{name[len(restore_prefix) :]}' loaded from {source} is not present in "

@@ -3,6 +3,7 @@
 import json
 import os
 
+from .. import _core
 from .. import symbol as sym
 from .._arrays import shape_is_known, statistics_dtype
 from .._structure import flatten, regroup
@@ -14,27 +15,12 @@ from .parameter_dict import ParameterDict
 
 __all__ = ["SymbolBlock"]
 
-_DTYPES = [
-    "float32",
-    "float64",
-    "float16",
-    "uint8",
-    "int32",
-    "int8",
-    "int64",
-    "bool",
-    "int16",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bfloat16",
-]  # by MXNet's numbers
-
 
 def _declared(attributes):
     """dtype that a variable states for itself, or float32."""
     flag = attributes.get("__dtype__", "0")
-    return _DTYPES[int(flag)] if flag.isdigit() and int(flag) < len(_DTYPES) else "float32"
+    names = _core.dtype_names
+    return names[int(flag)] if flag.isdigit() and int(flag) < len(names) else "float32"
 
 
 def _parameters_of_batch_norms(symbol):

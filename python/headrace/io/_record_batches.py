@@ -193,6 +193,8 @@ class RecordBatches(MXDataIter):
 
     def _mean_image(self, path):
         if not os.path.exists(path):
+            if not len(self._part):
+                raise MXNetError(f"{self._name}: there are no records to make the mean image '{path}' of")
             total = sum(batch.data[0][: self.batch_size - batch.pad].sum(axis=0) for batch in self)
             save(path, {"mean_img": (total / len(self._part)).as_nd_ndarray().astype("float32")})
         loaded = load(path)

@@ -93,7 +93,8 @@ class RoundIter(RowsIter):
 
     def reset(self):
         """Goes back to the first row that the pass before did not take to fill its last batch up."""
-        self._begin = max(0, self._begin - len(self._data)) if self._round_batch else 0
+        size = max(1, len(self._data))
+        self._begin = max(0, self._begin - size) % size if self._round_batch else 0
 
     def _is_over(self, begin):
         return begin >= len(self._data)

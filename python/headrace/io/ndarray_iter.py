@@ -55,9 +55,9 @@ class NDArrayIter(DataIter):
     for the next pass ('roll_over'). Dense batches in order are views. There are as many samples as the first
     array of data has; what others have beyond them is not read.
 
-    AssertionError: no data. TypeError: no arrays. ValueError: an array has fewer samples than the first, or
-    batch_size is less than 1. NotImplementedError: CSRNDArrays, and 'discard' is not what happens to the last
-    batch.
+    AssertionError: no data. TypeError: no arrays. ValueError: an array has fewer samples than the first,
+    batch_size is less than 1, or more than the samples that roll over. NotImplementedError: CSRNDArrays, and
+    'discard' is not what happens to the last batch.
 
     Examples
     --------
@@ -88,6 +88,11 @@ class NDArrayIter(DataIter):
                     f"NDArrayIter: {name} has {array.shape[0]} samples, {self.data[0][0]} has {self.num_data}"
                     "; give at least as many"
                 )
+        if last_batch_handle == "roll_over" and self.num_data < batch_size:
+            raise ArrayValueError(
+                f"NDArrayIter: {self.num_data} samples that roll over never fill a batch of {batch_size}; "
+                "make batch_size smaller, or let last_batch_handle be 'pad'"
+            )
         is_sparse = any(array.stype == "csr" for _, array in (*self.data, *self.label))
         if is_sparse and last_batch_handle != "discard":
             raise NotImplementedError(

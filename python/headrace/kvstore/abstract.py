@@ -2,6 +2,7 @@
 
 import warnings
 
+from .._lists import as_list
 from ..base import ArrayTypeError, ArrayValueError
 
 __all__ = ["KVStoreBase", "TestStore"]
@@ -152,15 +153,15 @@ class TestStore(KVStoreBase):
     __test__ = False  # pytest: this is no test
 
     def broadcast(self, key, value, out, priority=0):
-        for array in _as_list(out):
+        for array in as_list(out):
             array[:] = value.as_in_context(array.ctx)
 
     def pushpull(self, key, value, out=None, priority=0):
-        values = _as_list(value)
+        values = as_list(value)
         total = values[0].copy()
         for other in values[1:]:
             total += other.as_in_context(total.ctx)
-        for array in _as_list(value if out is None else out):
+        for array in as_list(value if out is None else out):
             array[:] = total.as_in_context(array.ctx)
 
     @staticmethod
@@ -180,7 +181,3 @@ class TestStore(KVStoreBase):
     @property
     def num_workers(self):
         return 1
-
-
-def _as_list(arrays):
-    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]

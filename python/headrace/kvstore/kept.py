@@ -7,11 +7,10 @@ from .._arrays import NDArray
 from ..optimizer.adaptive import AdaGrad
 from ..optimizer.contrib import GroupAdaGrad
 from ..optimizer.fused import SGD, Adam, ccSGD
+from .settings import PLAIN
 from .unpickling import unpickled
 
 __all__ = ["keep_for", "kept_for", "leaves_other_rows"]
-
-_PLAIN = (bool, int, float, str, type(None))
 
 
 # By class, as subclasses may do otherwise: whether a rule leaves rows alone that a row_sparse gradient lacks.
@@ -83,4 +82,4 @@ def leaves_other_rows(updater):
 
 
 def _plain(held):
-    return {name: value for name, value in vars(held).items() if isinstance(value, _PLAIN)}
+    return {name: value for name, value in vars(held).items() if isinstance(value, PLAIN)}

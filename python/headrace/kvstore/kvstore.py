@@ -7,6 +7,7 @@ import weakref
 from .. import distributed
 from .. import optimizer as _optimizer
 from .._file import open_file, write_file
+from .._lists import as_list
 from ..base import ArrayTypeError, ArrayValueError, MXNetError
 from ..ndarray import NDArray
 from ..util import is_np_array
@@ -21,10 +22,6 @@ _DEFAULT_THRESHOLD = 0.5
 
 
 _FIRST = 2**31 - 1  # the greatest priority
-
-
-def _as_list(arrays):
-    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
 
 
 def keyed(operation, key, arrays):
@@ -44,7 +41,7 @@ def keyed(operation, key, arrays):
             )
         if isinstance(one, str) != isinstance(key[0], str):
             raise AssertionError(f"kvstore {operation}: inconsistent types of keys: {key[0]!r} and {one!r}")
-    lists = [_as_list(value) for value in arrays]
+    lists = [as_list(value) for value in arrays]
     for one, array in ((one, array) for one, items in zip(key, lists) for array in items):
         if not isinstance(array, NDArray):
             raise ArrayTypeError(
@@ -173,7 +170,7 @@ class KVStore(KVStoreBase):
         elif isinstance(key, (list, tuple)):
             _, ids = keyed(operation, key, row_ids)
         else:
-            ids = [_as_list(row_ids)]
+            ids = [as_list(row_ids)]
         self._store.row_sparse_pull(keys, outs, ids, _priority(operation, priority))
 
     def set_gradient_compression(self, compression_params):

@@ -16,11 +16,11 @@ import numpy as np
 from .. import lr_scheduler
 from ..base import MXNetError
 from ..optimizer.base import Optimizer
+from .settings import PLAIN
 from .unpickling import unpickled
 
 __all__ = ["packed", "unpacked"]
 
-_PLAIN = (bool, int, float, str, type(None))
 _OWN_REDUCTIONS = ("__reduce__", "__reduce_ex__", "__getnewargs__", "__getnewargs_ex__")
 
 
@@ -65,7 +65,7 @@ def _attributes(held):
 
 def _plain(value):
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return value
     if kind is list:
         return [_plain(one) for one in value]

@@ -2,10 +2,10 @@
 
 import warnings
 
-__all__ = ["described", "difference", "settings_of", "take_numbers", "use_settings"]
+__all__ = ["PLAIN", "described", "difference", "settings_of", "take_numbers", "use_settings"]
 
 _COUNTERS = ("num_update", "begin_num_update", "aggregate_num", "allow_np_array")  # of who updates
-_PLAIN = (bool, int, float, str, type(None))
+PLAIN = (bool, int, float, str, type(None))  # types of values that are sent as they are
 
 
 def settings_of(optimizer):
@@ -15,7 +15,7 @@ def settings_of(optimizer):
     plain = {
         name: value
         for name, value in vars(optimizer).items()
-        if isinstance(value, _PLAIN) and not name.startswith("_") and name not in _COUNTERS
+        if isinstance(value, PLAIN) and not name.startswith("_") and name not in _COUNTERS
     }
     factors = {
         name: sorted(
@@ -52,7 +52,7 @@ def take_numbers(optimizer, other):
     plain = {
         name: value
         for name, value in vars(other).items()
-        if isinstance(value, _PLAIN) and name not in (*_COUNTERS, "rescale_grad")
+        if isinstance(value, PLAIN) and name not in (*_COUNTERS, "rescale_grad")
     }
     use_settings(optimizer, {**settings_of(other), "plain": plain})
 

@@ -4,6 +4,7 @@ import math
 
 import numpy
 
+from .._lists import as_list
 from ..ndarray import NDArray
 from ..registry import get_alias_func, get_create_func, get_register_func
 
@@ -27,10 +28,6 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
     if wrap:
         labels, preds = as_list(labels), as_list(preds)
     return labels, preds
-
-
-def as_list(arrays):
-    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
 
 
 def as_sequence(value):
@@ -94,7 +91,9 @@ class EvalMetric:
         return f"EvalMetric: {dict(self.get_name_value())}"
 
     def get_config(self):
-        """The arguments that make this metric again, as a dict."""
+        """What `metric.create` makes such a metric of, as a dict; as in MXNet without `average`, and without
+        the axis of Perplexity.
+        """
         return {
             **self._kwargs,
             "metric": type(self).__name__,

@@ -1,9 +1,9 @@
 """Several metrics as one, metrics of functions, and metrics out of descriptions."""
 
+from .._lists import as_list
 from .base import (
     CountingMetric,
     alias,
-    as_list,
     as_sequence,
     check_label_shapes,
     create_registered,

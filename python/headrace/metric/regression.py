@@ -2,7 +2,8 @@
 
 import numpy
 
-from .base import CountingMetric, alias, as_list, check_label_shapes, host, pairs, register
+from .._lists import as_list
+from .base import CountingMetric, alias, check_label_shapes, host, pairs, register
 
 
 class _Regression(CountingMetric):

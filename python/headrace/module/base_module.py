@@ -6,6 +6,7 @@ import warnings
 
 from .. import metric
 from .._checkpoint import load_param_file, save_param_file
+from .._lists import as_list
 from ..base import ArrayTypeError, ArrayValueError
 from ..callback import BatchEndParam
 from ..initializer import Uniform
@@ -16,11 +17,6 @@ from .executor_group import join
 __all__ = ["BaseModule"]
 
 DEFAULT_INITIALIZER = Uniform(0.01)
-
-
-def as_list(value):
-    """`value` in a list, unless it is a list or a tuple."""
-    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def call_all(callbacks, *arguments):

@@ -255,9 +255,11 @@ class BucketingModule(BaseModule):
         """Binds the bucket of a batch ahead, if it is new, and brings the rows that the batch needs."""
         self._check("prepare")
         now = self._curr_module, self._curr_bucket_key
-        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
-        self._curr_module.prepare(data_batch, sparse_row_id_fn)
-        self._curr_module, self._curr_bucket_key = now
+        try:
+            self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+            self._curr_module.prepare(data_batch, sparse_row_id_fn)
+        finally:
+            self._curr_module, self._curr_bucket_key = now
 
     def forward(self, data_batch, is_train=None):
         """Switches to the bucket of a batch and computes its outputs."""

@@ -11,13 +11,14 @@ from .. import optimizer as opt
 from .._checkpoint import load_checkpoint, save_checkpoint
 from .._exchange import GradientExchange, create_store
 from .._file import write_file
+from .._lists import as_list
 from ..base import ArrayValueError
 from ..context import Context, current_context
 from ..initializer import InitDesc
 from ..io import DataDesc
 from ..kvstore import KVStoreBase, is_capable
 from ..name import PARAMETER_SUFFIXES
-from .base_module import DEFAULT_INITIALIZER, BaseModule, as_list, check_descriptions
+from .base_module import DEFAULT_INITIALIZER, BaseModule, check_descriptions
 from .executor_group import ExecutorGroup, groups_of, requests_of
 
 __all__ = ["Module"]

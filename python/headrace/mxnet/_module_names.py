@@ -1,6 +1,7 @@
 """Functions of MXNet's `module.base_module` that modules of programs take from there."""
 
-from ..module.base_module import as_list, check_descriptions
+from .._lists import as_list
+from ..module.base_module import check_descriptions
 from ..module.module import check_names
 
 __all__: list[str] = []

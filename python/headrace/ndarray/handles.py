@@ -6,22 +6,17 @@ import weakref
 
 import numpy
 
+from .. import _core
 from .._shared_memory import Segment
 from ..base import ArrayTypeError, ArrayValueError
 
-# How MXNet's interfaces and files number dtypes.
-DTYPE_NUMBERS = {
-    None: -1,
-    numpy.float32: 0,
-    numpy.float64: 1,
-    numpy.float16: 2,
-    numpy.uint8: 3,
-    numpy.int32: 4,
-    numpy.int8: 5,
-    numpy.int64: 6,
-    numpy.bool_: 7,
-    numpy.dtype([("bfloat16", numpy.uint16)]): 12,
-}
+_BFLOAT16 = numpy.dtype([("bfloat16", numpy.uint16)])
+_KINDS = (
+    *(numpy.float32, numpy.float64, numpy.float16, numpy.uint8),
+    *(numpy.int32, numpy.int8, numpy.int64, numpy.bool_, _BFLOAT16),
+)
+# How MXNet's interfaces and files number the dtypes that it has.
+DTYPE_NUMBERS = {None: -1, **{kind: _core.dtype_flag(kind) for kind in _KINDS}}
 
 _named = weakref.WeakValueDictionary()  # those whose number somebody asked for
 

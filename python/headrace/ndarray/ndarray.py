@@ -257,7 +257,7 @@ class NDArray(_core.Array):
             shape = shape[0]
         if kwargs:
             raise TypeError(f"reshape: unexpected arguments {sorted(kwargs)}; known are shape and reverse")
-        if isinstance(shape, int):
+        if isinstance(shape, numbers.Integral):
             shape = (shape,)
         return _reshape(self, shape=tuple(shape), reverse=reverse)
 
@@ -271,6 +271,11 @@ class NDArray(_core.Array):
     # --- NumPy and other libraries ---
 
     def __array__(self, dtype=None, copy=None):
+        if copy is False:
+            raise ValueError(
+                "__array__: NumPy gets a copy here, which copy=False forbids; it sees the array's memory by "
+                "memoryview(array) or numpy.from_dlpack(array)"
+            )
         if self._dtype_name == "bfloat16":
             values = self.astype("float32").asnumpy()
         else:
@@ -559,8 +564,8 @@ def moveaxis(tensor, source, destination):
 
 
 def _moved_axes(ndim, source, destination):
-    source = [source] if isinstance(source, int) else list(source)
-    destination = [destination] if isinstance(destination, int) else list(destination)
+    source = [source] if isinstance(source, numbers.Integral) else list(source)
+    destination = [destination] if isinstance(destination, numbers.Integral) else list(destination)
     if len(source) != len(destination):
         raise ValueError(
             f"moveaxis: {len(source)} source axes but {len(destination)} destinations were given"

@@ -348,11 +348,11 @@ def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
 
 
 def _rows_of_tuple(parts, shape, dtype):
-    if len(parts) < 2:
-        raise ValueError(f"Unexpected length of input tuple: {len(parts)}")
-    if _is_shape(parts):
+    if len(parts) >= 2 and _is_shape(parts):
         _check_shape("row_sparse_array", shape, parts)
         return _core.sparse_zeros("row_sparse", parts, dtype or "float32")
+    if len(parts) != 2:
+        raise ValueError(f"Unexpected length of input tuple: {len(parts)}")
     data, indices = parts
     values, indices = _values(data, dtype), _indices(indices)
     if shape is None:

@@ -43,7 +43,7 @@ def save(fname, data):
     _core.save(path_text("save", fname), arrays, names)
 
 
-def _result(loaded, np):
+def _result(loaded):
     arrays, names = loaded
     return dict(zip(names, arrays)) if names else arrays
 
@@ -67,7 +67,7 @@ def load(fname):
     [1. 2.]
     <NDArray 2 @cpu(0)>}
     """
-    return _result(_core.load(path_text("load", fname), False), False)
+    return _result(_core.load(path_text("load", fname), False))
 
 
 def load_frombuffer(buf):
@@ -88,4 +88,4 @@ def load_frombuffer(buf):
     """
     if not isinstance(buf, (bytes, bytearray, memoryview)):
         raise TypeError(f"load_frombuffer: expected the bytes of a file, got {type(buf).__name__}")
-    return _result(_core.load_frombuffer(bytes(buf), False), False)
+    return _result(_core.load_frombuffer(bytes(buf), False))

@@ -96,6 +96,8 @@ def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
         a = _np().empty(a.shape, dtype=a._dtype_name, ctx=ctx)
     if isinstance(fill_value, (bool, _numpy.bool_)):
         fill_value = int(fill_value)
+    if isinstance(a, NDArray) and _is_beyond_floats(fill_value):
+        return full(a.shape, fill_value, a._dtype_name if dtype is None else dtype, order, a.ctx, out)
     return _full_like(a, fill_value, dtype=dtype, order=order, out=out)
 
 
@@ -125,6 +127,15 @@ def _is_number(value):
     return not isinstance(value, NDArray) and _numpy.isscalar(value)  # the first of them is soon said
 
 
+def _is_beyond_floats(number):
+    """Whether it is a whole number that no float64, as which numbers go to operators, holds."""
+    return isinstance(number, (int, _numpy.integer)) and int(float(number)) != number
+
+
+def _exact(number, other):
+    return full((), number, other._dtype_name, ctx=other.ctx) if _is_beyond_floats(number) else number
+
+
 def where(condition, x=None, y=None):
     """x where the condition is not zero, y elsewhere; the shapes are broadcast against each other.
 
@@ -146,6 +157,10 @@ def where(condition, x=None, y=None):
         raise ValueError("where: give both x and y, or, beside an array with values, neither")
     if _is_number(condition) and (is_symbol(x) or is_symbol(y)):
         return x if condition else y
+    if isinstance(y, NDArray):
+        x = _exact(x, y)
+    elif isinstance(x, NDArray):
+        y = _exact(y, x)
     kind = (_is_number(x), _is_number(y))
     chosen = [one for one, is_number in zip((x, y), kind) if not is_number]
     numbers = [float(one) for one, is_number in zip((x, y), kind) if is_number]

@@ -254,7 +254,7 @@ def meshgrid(*xi, **kwargs):
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
     count = len(xi)
     grids = []
-    for i, x in enumerate(xi):
+    for i, x in enumerate(map(operand, xi)):
         axis = {0: 1, 1: 0}.get(i, i) if indexing == "xy" and count > 1 else i
         grids.append(x.reshape((1,) * axis + (-1,) + (1,) * (count - axis - 1)))
     if sparse:

@@ -8,8 +8,8 @@ __all__ = ["seed", "bernoulli", "uniform_n", "normal_n"]
 
 
 def seed(seed, ctx="all"):
-    """Begins the random numbers anew, on one device or on all, as `random.seed` does. ValueError: `seed` is
-    no integer.
+    """Begins the random numbers anew, on all devices, as `random.seed` does. ValueError: `seed` is not an
+    integer.
 
     Examples
     --------

@@ -61,4 +61,4 @@ def load(file):
     ...     print(npx.load(path))
     {'weight': array([1., 2.])}
     """
-    return _result(_core.load(path_text("load", file), True), True)
+    return _result(_core.load(path_text("load", file), True))

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/config.h"
+#include "base/machine.h"
 #include "device/size_class.h"
 
 namespace headrace {

@@ -11,6 +11,7 @@
 #include "backend/cpu/guarded_memory.h"
 #include "base/check.h"
 #include "base/config.h"
+#include "base/machine.h"
 #include "base/slab.h"
 #include "timeline/timeline.h"
 
@@ -19,7 +20,8 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kArenaBytes = size_t{32} << 20;
-constexpr size_t kLargestCarved = size_t{1} << 20;  // larger blocks are regions of their own
+constexpr size_t kLargestCarved = size_t{1} << 20;     // larger blocks are regions of their own
+constexpr int64_t kLeastCounted = int64_t{256} << 20;  // smaller regions are not worth asking what is left
 constexpr int kFirstRegionClass = size_class::of(kLargestCarved) + 1;
 constexpr int kScratchReach = 2 << size_class::kStepsLog2;  // classes: scratch may have four times what it asks for
 
@@ -148,9 +150,11 @@ void* HostAllocator::take_free(int index) noexcept {
 
 void* HostAllocator::make_block(int index) noexcept {
   if (index < kFirstRegionClass) return carve(size_class::size(index));
-  // The system promises more memory than there is; a process that believes it is killed when it uses it.
+  // The system promises more memory than there is, or than others leave; a process that believes it is killed when it
+  // uses it.
   const int64_t size = static_cast<int64_t>(region_bytes(index));
   if (counter_.reported() + pooled_.load(std::memory_order_relaxed) + size > physical_bytes_) return nullptr;
+  if (size >= kLeastCounted && size - free_swap() > available_memory()) return nullptr;
   return map_region(region_bytes(index));
 }
 

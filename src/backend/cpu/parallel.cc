@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/config.h"
+#include "base/machine.h"
 #include "base/spin_lock.h"
 #include "device/cores.h"
 #include "device/shared_loop.h"

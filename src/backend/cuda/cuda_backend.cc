@@ -44,6 +44,7 @@ class PinnedBackend final : public Backend {
     pinned_memory_lock().unlock();
   }
   Allocator* allocator(int id) noexcept override { return id >= 0 && device_count() > 0 ? &pinned_memory() : nullptr; }
+  Allocator* allocator_in_use(int) noexcept override { return pinned_memory_in_use(); }
 };
 
 }  // namespace
@@ -75,6 +76,12 @@ CudaDevice& CudaBackend::device(int id) {
   return *place.load(std::memory_order_relaxed);
 }
 
+CudaDevice& CudaBackend::device_in_use() {
+  for (const std::atomic<CudaDevice*>& place : devices_)
+    if (CudaDevice* const known = place.load(std::memory_order_acquire)) return *known;
+  return device(0);
+}
+
 CudaDevice* CudaBackend::find(int id) noexcept {
   if (id < 0 || id >= device_count()) return nullptr;
   try {
@@ -88,6 +95,11 @@ CudaDevice* CudaBackend::find(int id) noexcept {
 Allocator* CudaBackend::allocator(int id) noexcept {
   CudaDevice* const found = find(id);
   return found ? &found->allocator() : nullptr;
+}
+
+Allocator* CudaBackend::allocator_in_use(int id) noexcept {
+  CudaDevice* const known = devices_[static_cast<size_t>(id)].load(std::memory_order_acquire);
+  return known ? &known->allocator() : nullptr;
 }
 
 Accelerator* CudaBackend::accelerator(int id) noexcept { return find(id); }

@@ -21,6 +21,7 @@ class CudaBackend final : public Backend {
   int device_count() const noexcept override;
   std::exception_ptr refusal() const noexcept override;
   Allocator* allocator(int id) noexcept override;
+  Allocator* allocator_in_use(int id) noexcept override;
   Accelerator* accelerator(int id) noexcept override;
   int64_t free_bytes(int id) override;
   int dlpack_type() const noexcept override;
@@ -35,6 +36,8 @@ class CudaBackend final : public Backend {
 
   // One that is there. Raises Error when the driver does not give it.
   CudaDevice& device(int id);
+  // The first one that the process uses, or the first there is where it uses none yet. Raises as device() does.
+  CudaDevice& device_in_use();
 
  private:
   // Null, which is logged, also where the driver refuses the device.

@@ -1,5 +1,6 @@
 #include "backend/cuda/pinned_memory.h"
 
+#include <atomic>
 #include <mutex>
 
 #include "backend/cuda/cuda_backend.h"
@@ -11,10 +12,10 @@
 namespace headrace {
 namespace {
 
-// Blocks are the same to all devices; the context of the first asks for them.
+// Blocks are the same to all devices; the context of one asks for them.
 class PinnedMemory final : public Allocator {
  public:
-  explicit PinnedMemory(CudaDevice& first) : first_(first) {}
+  explicit PinnedMemory(CudaDevice& device) : device_(device) {}
 
   void* allocate(size_t bytes) override {
     check(bytes <= size_class::kLargest, ErrorKind::kMemory, "cpu_pinned: {} bytes cannot be addressed", bytes);
@@ -51,11 +52,11 @@ class PinnedMemory final : public Allocator {
  private:
   // Tried again without what is free.
   void* make_block(size_t bytes) {
-    const ContextScope scope(first_);
+    const ContextScope scope(device_);
     void* block = nullptr;
     const auto take = [&] {
       const std::lock_guard gangs(gang_lock());
-      return first_.driver().mem_host_alloc(&block, bytes, CU_MEMHOSTALLOC_PORTABLE);
+      return device_.driver().mem_host_alloc(&block, bytes, CU_MEMHOSTALLOC_PORTABLE);
     };
     CUresult result = take();
     if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -65,16 +66,16 @@ class PinnedMemory final : public Allocator {
     check(result != CUDA_ERROR_OUT_OF_MEMORY, ErrorKind::kMemory,
           "cpu_pinned: out of memory: the system locks no further {} bytes, {} are in use. Copy less at once.", bytes,
           pool_.stats().live);
-    first_.check(result, "cuMemHostAlloc");
+    device_.check(result, "cuMemHostAlloc");
     return block;
   }
 
   void trim_locked() noexcept {
     try {
-      const ContextScope scope(first_);
+      const ContextScope scope(device_);
       pool_.erase_free([this](void* block) {
         const std::lock_guard gangs(gang_lock());
-        first_.note(first_.driver().mem_free_host(block), "cuMemFreeHost");
+        device_.note(device_.driver().mem_free_host(block), "cuMemFreeHost");
         return true;
       });
     } catch (const std::exception&) {  // the device is lost, and nothing can be given back
@@ -82,7 +83,7 @@ class PinnedMemory final : public Allocator {
     }
   }
 
-  CudaDevice& first_;
+  CudaDevice& device_;
   BlockPool pool_{size_class::size};  // guarded by the lock
 };
 
@@ -93,9 +94,22 @@ std::mutex& pinned_memory_lock() {
   return instance;
 }
 
+namespace {
+std::atomic<Allocator*>& made_memory() noexcept {
+  static std::atomic<Allocator*> made{nullptr};
+  return made;
+}
+}  // namespace
+
 Allocator& pinned_memory() {
-  static PinnedMemory& instance = *new PinnedMemory(cuda_backend().device(0));  // arrays may outlive what could end it
+  static PinnedMemory& instance = []() -> PinnedMemory& {  // arrays may outlive what could end it
+    auto* const made = new PinnedMemory(cuda_backend().device_in_use());
+    made_memory().store(made, std::memory_order_release);
+    return *made;
+  }();
   return instance;
 }
+
+Allocator* pinned_memory_in_use() noexcept { return made_memory().load(std::memory_order_acquire); }
 
 }  // namespace headrace

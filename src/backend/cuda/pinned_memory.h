@@ -8,8 +8,10 @@
 
 namespace headrace {
 
-// There is a driver.
+// There is a driver. A device that the process uses anyway is what asks for the blocks. Raises Error when the driver
+// does not give it.
 Allocator& pinned_memory();
+Allocator* pinned_memory_in_use() noexcept;  // null: nobody has asked for it
 // Of this memory, as long as it lives.
 class PinnedBlock {
  public:

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/config.h"
+#include "base/machine.h"
 #include "device/stream.h"
 
 namespace headrace {

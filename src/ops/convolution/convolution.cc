@@ -3,6 +3,7 @@
 
 #include "ops/convolution/convolution.h"
 
+#include "headrace/arithmetic.hpp"
 #include "op/gradient.h"
 #include "op/kernel.h"
 #include "op/quantization.h"
@@ -102,7 +103,7 @@ void weight_gradient_back(Gradient& g, const ConvolutionAttrs& a) {
     along[w.channels_last ? out.ndim() - 1 : 1] = a.num_filter;
     NDArray repeated =
         call("_npi_broadcast_to", {call("_reshape_to", {g.head(1)}, {{"shape", along}})}, {{"shape", out.shape()}});
-    result = result ? call("elemwise_add", {result, repeated}) : repeated;
+    result = result ? result + repeated : repeated;
   }
   g.set(1, result);
 }
@@ -152,7 +153,7 @@ void gradients_back(Gradient& g, const ConvolutionAttrs& a) {
   if (g.has_head(0)) result = cut_convolution(g.head(0), weight, w, a.layout, out.shape());
   if (g.has_head(1)) {
     const NDArray further = cut_convolution(data, g.head(1), w, a.layout, out.shape());
-    result = result ? call("elemwise_add", {result, further}) : further;
+    result = result ? result + further : further;
   }
   g.set(2, result);
 }

@@ -1,6 +1,7 @@
 // Products of stacks of matrices: batch_dot and matmul, and linalg's gemm family on top of them.
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -235,7 +236,7 @@ OpDef linalg_gemm() {
       .complete = complete_gemm,
       .compose = [](std::span<const NDArray> in, const GemmAttrs& a) -> std::vector<NDArray> {
         NDArray product = gemm2(in[0], in[1], a.transpose_a, a.transpose_b, a.alpha, a.axis);
-        return {call("elemwise_add", {product, scaled(in[2], a.beta)})};
+        return {product + scaled(in[2], a.beta)};
       },
       .samples = {std::vector{uniform({2, 3}), uniform({3, 2}), uniform({2, 2})}},
   });

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
@@ -146,7 +147,7 @@ void invert_product_on_host(KernelContext& c, bool lower) {
 // A = potri(B): dB is the triangle of -A (dA + dA') B^-T.
 void invert_product_back(Gradient& g, const CholeskyAttrs& a) {
   const NDArray &factor = g.input(0), &inverse = g.output();
-  const NDArray both = sum_of(g.head(), transposed(g.head()));
+  const NDArray both = g.head() + transposed(g.head());
   const NDArray product = a.lower ? products(inverse, both) : products(both, inverse);
   const NDArray solved = call("_linalg_trsm", {factor, product},
                               {{"rightside", a.lower}, {"lower", a.lower}, {"transpose", true}, {"alpha", -1.0}});

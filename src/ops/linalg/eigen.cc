@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
@@ -72,8 +73,8 @@ void symmetric_back(Gradient& g) {
   if (g.has_head(1)) inner = call("_linalg_makediag", {g.head(1)});
   if (g.has_head(0)) {
     const NDArray turned = mirrored_difference(products(g.head(0), u, false, true), true);
-    const NDArray beside = scaled(call("elemwise_div", {turned, gaps_between(l)}), 0.5);
-    inner = inner ? sum_of(inner, beside) : beside;
+    const NDArray beside = scaled(turned / gaps_between(l), 0.5);
+    inner = inner ? inner + beside : beside;
   }
   g.set(0, products(products(u, inner, true), u));
 }

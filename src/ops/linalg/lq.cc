@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/lapack.h"
@@ -50,9 +51,8 @@ void factorize_lq_on_host(KernelContext& c) {
 void lq_back(Gradient& g) {
   const NDArray &q = g.output(0), &l = g.output(1);
   const NDArray dq = head_or_zeros(g, 0), dl = head_or_zeros(g, 1);
-  const NDArray inner =
-      difference_of(call("_linalg_trmm", {l, dl}, {{"transpose", true}}), products(dq, q, false, true));
-  const NDArray moved = sum_of(dq, products(mirrored(inner, true), q));
+  const NDArray inner = call("_linalg_trmm", {l, dl}, {{"transpose", true}}) - products(dq, q, false, true);
+  const NDArray moved = dq + products(mirrored(inner, true), q);
   g.set(0, call("_linalg_trsm", {l, moved}, {{"transpose", true}}));
 }
 

@@ -152,7 +152,7 @@ Raises MXNetError for other shapes and dtypes.)",
                     .kernel = [](KernelContext& c, const NoAttrs&) { find_determinants(c); },
                     .gradient =
                         [](Gradient& g, const NoAttrs&) {
-                          const NDArray numbers = call("elemwise_mul", {g.head(), g.output()});
+                          const NDArray numbers = g.head() * g.output();
                           g.set(0, times_transposed_inverse(g.input(0), numbers));
                         },
                     .saves_outputs = 1,

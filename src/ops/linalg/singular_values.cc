@@ -85,14 +85,13 @@ void singular_back(Gradient& g) {
   const NDArray along = head_or_zeros(g, 2) / on_new_axis(safe, -1);
   const NDArray met = products(along, v, false, true);
   NDArray plane = met * row;
-  if (g.has_head(0)) plane = sum_of(plane, products(g.head(0), u, true));
+  if (g.has_head(0)) plane = plane + products(g.head(0), u, true);
   const NDArray sums = on_new_axis(safe, -1) + on_new_axis(safe, -2);
-  const NDArray pairs =
-      call("elemwise_div", {call("elemwise_div", {mirrored_difference(plane, false), gaps_between(l)}), sums});
+  const NDArray pairs = mirrored_difference(plane, false) / gaps_between(l) / sums;
   const NDArray lost = call("_linalg_extractdiag", {met});
-  const NDArray kept = diagonal ? difference_of(diagonal, lost) : scaled(lost, -1);
-  const NDArray inner = sum_of(pairs * row, call("_linalg_makediag", {kept}));
-  g.set(0, products(u, sum_of(products(inner, v), along)));
+  const NDArray kept = diagonal ? diagonal - lost : scaled(lost, -1);
+  const NDArray inner = pairs * row + call("_linalg_makediag", {kept});
+  g.set(0, products(u, products(inner, v) + along));
 }
 
 OpDef svd() {

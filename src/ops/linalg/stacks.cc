@@ -60,7 +60,7 @@ NDArray transposed(const NDArray& matrices) {
 
 NDArray mirrored(const NDArray& matrices, bool lower) {
   const NDArray beside = call(lower ? "_npi_tril" : "_npi_triu", {matrices}, {{"k", lower ? int64_t{-1} : int64_t{1}}});
-  return sum_of(triangle_of(matrices, lower), transposed(beside));
+  return triangle_of(matrices, lower) + transposed(beside);
 }
 
 NDArray products(const NDArray& a, const NDArray& b, bool transpose_a, bool transpose_b) {
@@ -71,10 +71,6 @@ NDArray scaled(const NDArray& array, double factor) {
   return factor == 1 ? array : call("_mul_scalar", {array}, {{"scalar", factor}});
 }
 
-NDArray sum_of(const NDArray& a, const NDArray& b) { return call("elemwise_add", {a, b}); }
-
-NDArray difference_of(const NDArray& a, const NDArray& b) { return call("elemwise_sub", {a, b}); }
-
 NDArray head_or_zeros(const Gradient& g, size_t output) {
   if (g.has_head(output)) return g.head(output);
   Device device;  // outputs that are not saved have none
@@ -83,7 +79,7 @@ NDArray head_or_zeros(const Gradient& g, size_t output) {
   return full(g.output(output).shape(), 0, g.output(output).dtype(), device);
 }
 
-NDArray mirrored_difference(const NDArray& x, bool lower) { return mirrored(difference_of(x, transposed(x)), lower); }
+NDArray mirrored_difference(const NDArray& x, bool lower) { return mirrored(x - transposed(x), lower); }
 
 NDArray gaps_between(const NDArray& values) {
   const double least = values.dtype() == DType::kFloat32 ? 1e-30 : 1e-100;

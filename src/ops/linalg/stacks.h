@@ -79,8 +79,6 @@ NDArray transposed(const NDArray& matrices);
 // Products of stacks with equal leading axes.
 NDArray products(const NDArray& a, const NDArray& b, bool transpose_a = false, bool transpose_b = false);
 NDArray scaled(const NDArray& array, double factor);
-NDArray sum_of(const NDArray& a, const NDArray& b);
-NDArray difference_of(const NDArray& a, const NDArray& b);
 // The gradient that reached a result; zeros where none did.
 NDArray head_or_zeros(const Gradient& g, size_t output);
 

@@ -8,9 +8,9 @@ namespace headrace::device {
 struct LabelledArguments {
   const void* y;
   const void* labels;
-  const double* counted;  // labels that are not ignored; null: they do not divide
+  const double* counted;  // labels that are not ignored, in parts; null: they do not divide
   void* dx;
-  int64_t outer, length, inner;
+  int64_t outer, length, inner, parts;
   double scale, smoothing, ignored;
   int64_t ignores;  // whether rows whose label is `ignored` have no gradient
 };
@@ -25,7 +25,7 @@ struct HingeArguments {
 
 struct CountArguments {
   const void* labels;
-  double* counted;
+  double* counted;  // by each block
   int64_t count;
   double ignored;
 };
@@ -45,7 +45,12 @@ namespace headrace::device {
 template <class Compute, class T, class Label>
 inline void labelled_gradient(const LabelledArguments& a) {
   double scale = a.scale;
-  if (a.counted) scale /= *a.counted < 1 ? 1.0 : *a.counted;
+  if (a.counted) {
+    double mine = 0;
+    for (int64_t i = threadIdx.x; i < a.parts; i += kBlockThreads) mine += a.counted[i];
+    const double counted = Group<kBlockThreads>::combined(mine, Plus());
+    scale /= counted < 1 ? 1.0 : counted;
+  }
   const auto factor = static_cast<Compute>(scale), smoothing = static_cast<Compute>(a.smoothing);
   const auto others = static_cast<Compute>(a.length > 1 ? a.smoothing / static_cast<double>(a.length - 1) : 0.0);
   const int64_t size = a.outer * a.length * a.inner;
@@ -72,14 +77,13 @@ inline void hinge_gradient(const HingeArguments& a) {
   }
 }
 
-// By one block.
 template <class Label>
 inline void count_labels(const CountArguments& a) {
   double mine = 0;
-  for (int64_t i = threadIdx.x; i < a.count; i += kBlockThreads)
+  for (int64_t i = first_of_thread(); i < a.count; i += all_threads())
     if (std::trunc(numeric_cast<double>(static_cast<const Label*>(a.labels)[i])) != std::trunc(a.ignored)) mine += 1;
   const double counted = Group<kBlockThreads>::combined(mine, Plus());
-  if (threadIdx.x == 0) *a.counted = counted;
+  if (threadIdx.x == 0) a.counted[blockIdx.x] = counted;
 }
 
 }  // namespace headrace::device

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "op/kernel_table.h"
 #include "op/launch_cuda.h"
 #include "ops/nn/outputs.cuh"
@@ -9,21 +11,23 @@ namespace headrace {
 namespace {
 
 constexpr const char* kHeader = "ops/nn/outputs.cuh";
-constexpr unsigned kThreads = 256;  // as in op/device/group.cuh
+constexpr int64_t kThreads = 256;       // as in op/device/group.cuh
+constexpr int64_t kLabelsOfThread = 8;  // where there are that many
 
 void labelled_cuda(KernelContext& c, const AxisSpace& space, const LabelledSoftmax& loss) {
   const Tensor &y = c.input(0), &labels = c.input(1), &dx = c.output(0);
   if (dx.size == 0) return;
   double* counted = nullptr;
+  const int64_t parts = std::clamp<int64_t>(labels.size / (kThreads * kLabelsOfThread), 1, kThreads);
   if (loss.divides_by_labels) {
-    counted = c.workspace<double>(1);
+    counted = c.workspace<double>(static_cast<size_t>(parts));
     const device::CountArguments arguments{labels.data, counted, labels.size, loss.ignored};
-    launch_cuda({kHeader, fmt::format("count_labels<{}>", element_name(labels.dtype)), "CountArguments"}, {1, kThreads},
-                arguments);
+    launch_cuda({kHeader, fmt::format("count_labels<{}>", element_name(labels.dtype)), "CountArguments"},
+                {parts, static_cast<unsigned>(kThreads)}, arguments);
   }
-  const device::LabelledArguments arguments{y.data,         labels.data,  counted,     dx.data,
-                                            space.outer,    space.length, space.inner, loss.scale,
-                                            loss.smoothing, loss.ignored, loss.ignores};
+  const device::LabelledArguments arguments{y.data,      labels.data,    counted,      dx.data,
+                                            space.outer, space.length,   space.inner,  parts,
+                                            loss.scale,  loss.smoothing, loss.ignored, loss.ignores};
   launch_cuda({kHeader,
                fmt::format("labelled_gradient<{}, {}, {}>", compute_name(y.dtype), element_name(y.dtype),
                            element_name(labels.dtype)),

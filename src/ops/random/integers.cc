@@ -1,6 +1,10 @@
 // Random integers, permutations, choices and candidates.
 
+#include <type_traits>
+#include <utility>
+
 #include "base/check.h"
+#include "base/dtype_dispatch.h"
 #include "op/expect.h"
 #include "op/invoke.h"
 #include "op/result_dtype.h"
@@ -28,10 +32,21 @@ struct RandintAttrs {
              field(&RandintAttrs::ctx, "ctx", "Device of the result; None: the current one."));
 };
 
+bool holds(DType dtype, int64_t value) {
+  return dispatch(dtype, [value]<class T>() {
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+      return std::in_range<T>(value);
+    else
+      return true;
+  });
+}
+
 void infer_randint(Infer& i, const RandintAttrs& a) {
   DType dtype = a.dtype.value_or(DType::kInt32);
   i.require(is_integer(dtype), ErrorKind::kType, "dtype must be an integer dtype, got {}", dtype_name(dtype));
   i.require(a.low < a.high, ErrorKind::kValue, "low must be below high, got {} and {}", a.low, a.high);
+  i.require(holds(dtype, a.low) && holds(dtype, a.high - 1), ErrorKind::kValue,
+            "the integers from {} to {} do not all fit {}; give a wider dtype", a.low, a.high - 1, dtype_name(dtype));
   expect_extents(i, a.shape);
   i.output(a.shape, dtype);
   if (a.ctx) i.device(parse_device(*a.ctx));
@@ -44,7 +59,7 @@ OpDef randint() {
       .name = "_random_randint",
       .aliases = {"random_randint", "_npi_random_randint"},
       .python = {"nd.random_randint"},
-      .doc = "Integers uniform in [low, high). Raises ValueError unless low < high.",
+      .doc = "Integers uniform in [low, high). Raises ValueError unless low < high and the dtype holds them.",
       .inputs = {},
       .result_dtype = [](std::span<const DType>, const RandintAttrs& a,
                          size_t) { return a.dtype.value_or(DType::kInt32); },

@@ -29,16 +29,34 @@ namespace headrace::device {
 // The first NaN wins, then the best value, then the first of equal ones. No place: none was seen.
 template <class T, bool kLargest>
 struct BetterPlace {
+  using Compute = std::conditional_t<is_real<T>, std::conditional_t<std::is_same_v<T, double>, double, float>, T>;
   const T* row;
   int64_t inner;
+
+  Compute at(int64_t place) const { return numeric_cast<Compute>(row[place * inner]); }
+  // Whether y, which comes behind x, is better.
+  static bool is_better(Compute y, Compute x) { return x == x && ((kLargest ? y > x : y < x) || y != y); }
 
   int64_t operator()(int64_t a, int64_t b) const {
     if (a < 0 || b < 0) return a < 0 ? b : a;
     const int64_t first = a < b ? a : b, second = a < b ? b : a;
-    const auto x = numeric_cast<Compute>(row[first * inner]), y = numeric_cast<Compute>(row[second * inner]);
-    return x == x && ((kLargest ? y > x : y < x) || y != y) ? second : first;
+    return is_better(at(second), at(first)) ? second : first;
   }
-  using Compute = std::conditional_t<is_real<T>, std::conditional_t<std::is_same_v<T, double>, double, float>, T>;
+
+  // Of places begin, begin + step, ... before `end`. No load waits for what was seen before.
+  int64_t among(int64_t begin, int64_t end, int64_t step) const {
+    if (begin >= end) return -1;
+    int64_t best = begin;
+    Compute value = at(begin);
+#pragma unroll 4
+    for (int64_t i = begin + step; i < end; i += step) {
+      const Compute next = at(i);
+      const bool wins = is_better(next, value);
+      best = wins ? i : best;
+      value = wins ? next : value;
+    }
+    return best;
+  }
 };
 
 // The row that begins here and at every `inner`-th element behind.
@@ -58,9 +76,7 @@ inline void arg_reduce(const ArgReduceArguments& a) {
     const int64_t row = seen % a.rows, begin = seen / a.rows * a.part;
     const int64_t end = begin + a.part < a.length ? begin + a.part : a.length;
     const BetterPlace<T, kLargest> better{row_at<T>(a.from, row, a.length, a.inner), a.inner};
-    int64_t best = -1;
-    for (int64_t i = begin + Threads::lane(); i < end; i += kWidth) best = better(best, i);
-    best = Threads::combined(best, better);
+    const int64_t best = Threads::combined(better.among(begin + Threads::lane(), end, kWidth), better);
     if (piece < pieces && Threads::lane() == 0) static_cast<Position*>(a.to)[piece] = numeric_cast<Position>(best);
   }
 }

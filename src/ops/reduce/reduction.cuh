@@ -128,18 +128,21 @@ inline void reduce(const ReductionArguments<Reduce>& a) {
   for (int64_t first = blockIdx.x * static_cast<int64_t>(Threads::kCount); first < results;
        first += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
     const int64_t result = first + Threads::number();
+    // Neighbours in memory belong to neighbours among the threads.
+    const int64_t kept = kAcross ? result % a.results : result / a.chunks;
+    const int64_t chunk = kAcross ? result / a.results : result % a.chunks;
     Held held = nothing<Reduce::kCombine, Held>();
     if (result < results) {
       int64_t base[Reduce::kInputs] = {};
-      add_offsets<Reduce::kInputs, Reduce::kKept>(result / a.chunks, a.kept_extents, a.kept_strides, base);
-      const int64_t begin = result % a.chunks * a.chunk;
+      add_offsets<Reduce::kInputs, Reduce::kKept>(kept, a.kept_extents, a.kept_strides, base);
+      const int64_t begin = chunk * a.chunk;
       const int64_t end = begin + a.chunk < a.elements ? begin + a.chunk : a.elements;
       int64_t i = begin + Threads::lane();
       for (; i + (kAtOnce - 1) * kWidth < end; i += kAtOnce * kWidth) combine_elements<kAtOnce, kWidth>(a, base, i, held);
       for (; i < end; i += kWidth) combine_elements<1, kWidth>(a, base, i, held);
     }
     held = Threads::combined(held, combine);
-    if (result < results && Threads::lane() == 0) put_result(a, result, held);
+    if (result < results && Threads::lane() == 0) put_result(a, kept * a.chunks + chunk, held);
   }
 }
 

@@ -34,22 +34,30 @@ inline ScanSum<T> scan_term(T x) {
     return static_cast<uint64_t>(x);
 }
 
-// A chunk of a row: where it begins and ends, and where its elements lie.
+// A chunk of a row: where it begins and ends, and where its elements lie. Neighbours among the pieces are neighbours in
+// memory.
 template <bool kReverse>
 struct ScanChunk {
-  int64_t row, begin, end, first, step;
+  bool is_there;
+  int64_t row, number, begin, end, first, step;
 
-  ScanChunk(const ScanArguments& a, int64_t piece) : row(piece / a.chunks), begin(piece % a.chunks * a.chunk) {
+  ScanChunk(const ScanArguments& a, int64_t piece)
+      : is_there(piece < a.rows * a.chunks),
+        row(a.inner > 1 ? piece % a.rows : piece / a.chunks),
+        number(a.inner > 1 ? piece / a.rows : piece % a.chunks),
+        begin(number * a.chunk) {
     end = begin + a.chunk < a.length ? begin + a.chunk : a.length;
     first = row / a.inner * a.length * a.inner + row % a.inner;
     step = a.inner;
-    if (row >= a.rows) end = begin;
+    if (!is_there) end = begin;
     if constexpr (kReverse) {
       first += (a.length - 1) * a.inner;
       step = -a.inner;
     }
   }
   int64_t place(int64_t i) const { return first + i * step; }
+  // Of its sum among those of all.
+  int64_t total(const ScanArguments& a) const { return row * a.chunks + number; }
 };
 
 // kWidth threads to a chunk, see Group.
@@ -63,7 +71,7 @@ inline void scan_totals(const ScanArguments& a) {
     for (int64_t i = chunk.begin + Threads::lane(); i < chunk.end; i += kWidth)
       sum += scan_term(static_cast<const T*>(a.from)[chunk.place(i)]);
     sum = Threads::combined(sum, Plus());
-    if (chunk.row < a.rows && Threads::lane() == 0) static_cast<ScanSum<T>*>(a.totals)[piece + Threads::number()] = sum;
+    if (chunk.is_there && Threads::lane() == 0) static_cast<ScanSum<T>*>(a.totals)[chunk.total(a)] = sum;
   }
 }
 
@@ -106,9 +114,8 @@ inline void scan(const ScanArguments& a) {
        piece += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
     const ScanChunk<kReverse> chunk(a, piece + Threads::number());
     Sum start{};
-    if (a.totals && chunk.row < a.rows)
-      for (int64_t c = chunk.row * a.chunks; c < piece + Threads::number(); ++c)
-        start += static_cast<const Sum*>(a.totals)[c];
+    if (a.totals && chunk.is_there)
+      for (int64_t c = chunk.row * a.chunks; c < chunk.total(a); ++c) start += static_cast<const Sum*>(a.totals)[c];
     for (int64_t done = 0; done < a.chunk; done += kTile) {  // for all groups of the block alike
       const int64_t first = chunk.begin + done;
       for (int i = Threads::lane(); i < kTile; i += kWidth)

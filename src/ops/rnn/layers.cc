@@ -23,8 +23,6 @@ NDArray dense(const NDArray& x, const NDArray& weight, const NDArray* bias) {
   return call("FullyConnected", {x, weight, *bias}, {{"num_hidden", rows}, {"flatten", false}});
 }
 
-NDArray sum_of(const NDArray& a, const NDArray& b) { return call("elemwise_add", {a, b}); }
-NDArray product_of(const NDArray& a, const NDArray& b) { return call("elemwise_mul", {a, b}); }
 NDArray sigmoid_of(const NDArray& x) { return call("sigmoid", {x}); }
 NDArray tanh_of(const NDArray& x) { return call("tanh", {x}); }
 
@@ -40,27 +38,25 @@ class Step {
 
   State operator()(const NDArray& x, const State& before) const {
     const NDArray h = dense(before.output, w_.h2h, &w_.h2h_bias);
-    if (is_lstm(a_)) return lstm(sum_of(x, h), before);
+    if (is_lstm(a_)) return lstm(x + h, before);
     if (a_.mode == "gru") return {gru(x, h, before.output), {}};
-    return {call(a_.mode == "rnn_relu" ? "relu" : "tanh", {sum_of(x, h)}), {}};
+    return {call(a_.mode == "rnn_relu" ? "relu" : "tanh", {x + h}), {}};
   }
 
  private:
   State lstm(const NDArray& gates, const State& before) const {
     const std::vector<NDArray> g = parts_of(gates, 4, 1, false);  // input, forget, new, output
-    const NDArray cell =
-        clipped(sum_of(product_of(sigmoid_of(g[1]), before.cell), product_of(sigmoid_of(g[0]), tanh_of(g[2]))));
-    const NDArray output = product_of(sigmoid_of(g[3]), tanh_of(cell));
+    const NDArray cell = clipped(sigmoid_of(g[1]) * before.cell + sigmoid_of(g[0]) * tanh_of(g[2]));
+    const NDArray output = sigmoid_of(g[3]) * tanh_of(cell);
     if (bytes_) return {bytes_->rounded(output), cell};
     return {w_.h2r ? dense(output, w_.h2r, nullptr) : output, cell};
   }
 
   static NDArray gru(const NDArray& x, const NDArray& h, const NDArray& before) {
     const std::vector<NDArray> in = parts_of(x, 3, 1, false), own = parts_of(h, 3, 1, false);  // reset, update, new
-    const NDArray reset = sigmoid_of(sum_of(in[0], own[0])), update = sigmoid_of(sum_of(in[1], own[1]));
-    const NDArray candidate = tanh_of(sum_of(in[2], product_of(reset, own[2])));
-    const NDArray kept = call("elemwise_sub", {before, candidate});
-    return sum_of(candidate, product_of(update, kept));
+    const NDArray reset = sigmoid_of(in[0] + own[0]), update = sigmoid_of(in[1] + own[1]);
+    const NDArray candidate = tanh_of(in[2] + reset * own[2]);
+    return candidate + update * (before - candidate);
   }
 
   NDArray clipped(NDArray cell) const {

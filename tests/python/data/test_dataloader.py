@@ -188,6 +188,22 @@ def test_batchify_functions_may_give_anything(workers):
 
 
 @pytest.mark.parametrize("workers", WORKERS)
+def test_numbers_stay_without_axes(workers, np_mode):
+    for number, vector in DataLoader(
+        list(range(4)), 2, batchify_fn=lambda items: (np.array(3.0), np.array(items)), **workers
+    ):
+        assert number.shape == () and vector.shape == (2,)
+
+
+# More than a connection between two processes holds: large orders, large batches, and many of them ahead.
+@pytest.mark.parametrize(("rows", "batch_size", "prefetch"), [(150_000, 50_000, 2), (1500, 1, 1200)])
+def test_large_orders_and_many_of_them(rows, batch_size, prefetch):
+    dataset = SimpleDataset([b"%050d" % row for row in range(rows)])
+    loader = DataLoader(dataset, batch_size, num_workers=1, batchify_fn=list, prefetch=prefetch, timeout=60)
+    assert [int(item) for batch in loader for item in batch] == list(range(rows))
+
+
+@pytest.mark.parametrize("workers", WORKERS)
 def test_rounds_may_be_left_and_nested(workers):
     loader = DataLoader(ArrayDataset(numpy.arange(40)), 4, **workers)
     for batch in loader:

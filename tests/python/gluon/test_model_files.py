@@ -129,3 +129,31 @@ def test_symbol_blocks_move(saved, x):
     assert all(param.list_ctx() == [mx.cpu(0), mx.cpu(1)] for param in block.collect_params().values())
     assert block(x.as_in_context(mx.cpu(1))).asnumpy().tolist() == outputs.tolist()
     assert nn.SymbolBlock is SymbolBlock
+
+
+def test_a_block_that_stands_in_several_places(x, tmp_path):
+    def make():
+        relu = nn.Activation("relu")
+        net = nn.HybridSequential()
+        net.add(nn.Dense(3, in_units=3), relu, nn.Dense(2, in_units=3), relu)
+        net.initialize(mx.init.Uniform(1))
+        return net
+
+    net, other = make(), make()
+    net.save(str(tmp_path / "net"))
+    other.load(str(tmp_path / "net"))
+    assert list(other._children) == ["0", "1", "2", "3"]
+    assert other(-x).asnumpy().tolist() == net(-x).asnumpy().tolist()
+
+
+def test_renamed_blocks_are_traced_and_trained(saved, x):
+    net, outputs, prefix = saved
+    other = network()
+    other.load(prefix)
+    assert [one.name for one in other.collect_params().values()] == list(net.collect_params())
+    other.hybridize()
+    assert other(x).asnumpy().tolist() == outputs.tolist()
+    trainer = mx.gluon.Trainer(other.collect_params(), "sgd")
+    with mx.autograd.record():
+        other(x).backward()
+    trainer.step(1)

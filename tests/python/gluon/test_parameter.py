@@ -9,7 +9,7 @@ import pytest
 import headrace as hr
 from headrace import autograd, gluon, init, nd
 from headrace.base import MXNetError
-from headrace.gluon import Constant, DeferredInitializationError, Parameter, ParameterDict
+from headrace.gluon import Constant, DeferredInitializationError, Parameter, ParameterDict, nn
 
 
 def made(shape=(3, 2), **kwargs):
@@ -492,3 +492,37 @@ class TestDict:
 def test_module_paths():
     assert gluon.parameter.ParameterDict is ParameterDict
     assert gluon.parameter.Parameter is Parameter
+
+
+def test_arrays_of_a_dictionary_are_copied():
+    parameters = gluon.ParameterDict()
+    first, second = parameters.get("first", shape=(2,)), parameters.get("second", shape=(2,))
+    values = nd.ones((2,))
+    parameters.load_dict({"first": values, "second": values})
+    first.data()[:] = 7
+    assert second.data().asnumpy().tolist() == values.asnumpy().tolist() == [1, 1]
+
+
+def test_values_before_the_shape_is_known_are_cast():
+    layer = nn.Dense(2)
+    layer.initialize()
+    layer.weight.set_data(nd.ones((2, 3), dtype="float64"))
+    assert layer(nd.ones((1, 3))).asnumpy().tolist() == [[3, 3]]
+    assert layer.weight.data().dtype == numpy.float32
+
+
+def test_files_of_a_block_whose_names_are_not_its_parameters(tmp_path):
+    class Scaled(gluon.Block):
+        def __init__(self):
+            super().__init__()
+            self.scale = self.params.get("weight", shape=(2,), init="ones")
+
+        def forward(self, x):
+            return x * self.scale.data()
+
+    block, other = Scaled(), Scaled()
+    block.initialize()
+    block.scale.set_data(nd.array([2, 3]))
+    block.save_parameters(str(tmp_path / "a.params"))
+    other.load_parameters(str(tmp_path / "a.params"))
+    assert other(nd.ones((2,))).asnumpy().tolist() == [2, 3]

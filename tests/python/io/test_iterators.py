@@ -146,6 +146,13 @@ def test_csv_iter(tables, tmp_path):
     assert batch.data[0].shape == (3, 3, 1) and batch.data[0].dtype == batch.label[0].dtype == numpy.int32
 
 
+def test_rounds_of_batches_with_more_rows_than_there_are(tables):
+    once, twice = [*range(7), 0, 1], [*range(2, 7), 0, 1, 2, 3]
+    wanted = [[(once, 2)], [(twice, 4)], [([4, 5, 6, *range(6)], 6)]]
+    assert rows(mx.io.CSVIter(**{**tables, "batch_size": 9})) == wanted
+    assert [len(batches) for batches in rows(mx.io.CSVIter(**{**tables, "batch_size": 15}))] == [1, 1, 1]
+
+
 def test_csv_iter_takes_texts(tables):
     batches = mx.io.CSVIter(tables["data_csv"], "(3,)", batch_size="3", round_batch="False")
     assert rows(batches) == [[([0, 1, 2], 0), ([3, 4, 5], 0), ([6, 4, 5], 2)]] * 3

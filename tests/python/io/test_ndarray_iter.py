@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 import headrace as mx
+from headrace import nd
 
 X = numpy.arange(14).reshape(7, 2)
 Y = numpy.arange(7)
@@ -37,6 +38,11 @@ def test_discard():
     assert passes(mx.io.NDArrayIter(X, Y, 3, last_batch_handle="discard")) == [one] * 3
     with pytest.raises(StopIteration):
         next(mx.io.NDArrayIter(X, Y, 30, last_batch_handle="discard"))
+
+
+def test_too_few_samples_never_roll_over():
+    with pytest.raises(ValueError, match="never fill a batch of 8"):
+        mx.io.NDArrayIter(nd.arange(3), batch_size=8, last_batch_handle="roll_over")
 
 
 def test_roll_over():

@@ -35,6 +35,8 @@ try:
     mx.gluon.data.nothing
 except AttributeError as error:
     assert "mxnet.gluon.data.nothing is not in Headrace" in str(error)
+else:
+    raise AssertionError("a name that is missing was found")
 """
 
 

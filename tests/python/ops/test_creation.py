@@ -1,5 +1,7 @@
 """Operators that make arrays, against NumPy."""
 
+import math
+
 import numpy
 import pytest
 
@@ -34,11 +36,19 @@ def test_full():
     assert np.full((), 4).item() == 4
 
 
+def test_shapes_from_arrays_hold_whole_numbers():
+    assert np.ones((np.array(2.0), 3)).shape == (2, 3)
+    for shape in (np.array(2.5), np.array([2.7, 1.2]), np.array([math.nan])):
+        with pytest.raises(TypeError, match="must hold integers"):
+            np.ones(shape)
+
+
 def test_like():
     x = np.ones((2, 3), dtype="int32")
     assert np.zeros_like(x).dtype == numpy.int32 and np.zeros_like(x).asnumpy().max() == 0
     assert np.ones_like(x, dtype="float64").dtype == numpy.float64
     assert np.full_like(x, 1.5).asnumpy().max() == 1
+    assert np.full_like(np.zeros((2,), dtype="int64"), 2**60 + 1).asnumpy().tolist() == [2**60 + 1] * 2
     assert np.empty_like(x).shape == (2, 3)
     assert nd.zeros_like(nd.ones((2,))).asnumpy().tolist() == [0, 0]
     assert nd.ones((2,)).ones_like().asnumpy().tolist() == [1, 1]

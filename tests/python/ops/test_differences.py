@@ -177,3 +177,8 @@ def test_pad_takes_a_list():
 def test_bins_by_name_are_refused():
     with pytest.raises(NotImplementedError, match="bins must be a number or edges"):
         np.histogram(np.ones(3), bins="auto")
+
+
+def test_meshgrid_of_a_number():
+    grids = np.meshgrid(np.array([1, 2]), 3)
+    assert [grid.asnumpy().tolist() for grid in grids] == [[[1, 2]], [[3, 3]]]

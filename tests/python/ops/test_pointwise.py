@@ -210,6 +210,9 @@ def test_where():
     assert np.where(condition, x, y).asnumpy().tolist() == [1, 5, 3]
     assert np.where(condition, x, 7).asnumpy().tolist() == [1, 7, 3]
     assert np.where(condition, 7, y).asnumpy().tolist() == [7, 5, 7]
+    whole, far = np.array([1, 2, 3], dtype="int64"), 2**60 + 1
+    assert np.where(whole > 1, far, whole).asnumpy().tolist() == [1, far, far]
+    assert np.where(whole > 1, whole, -far).asnumpy().tolist() == [-far, 2, 3]
     assert np.where(condition, 7, 8).asnumpy().tolist() == [7, 8, 7]
     assert np.where(condition)[0].asnumpy().tolist() == [0, 2]
     rows = nd.where(nd.array([1, 0]), nd.array([[1, 2], [3, 4]]), nd.array([[5, 6], [7, 8]]))

@@ -139,6 +139,8 @@ def test_shuffle_and_choice_keep_the_entries(generator):
         (lambda: np.random.gamma(-1.0, 1.0, 3), ValueError),
         (lambda: np.random.randint(5, 5), ValueError),
         (lambda: nd.random.randint(3, 1, shape=2), ValueError),
+        (lambda: nd.random.randint(0, 2**33, dtype="int32"), ValueError),
+        (lambda: np.random.randint(-1, 3, dtype="uint8"), ValueError),
         (lambda: nd.random.uniform(shape=(-1,)), ValueError),
         (lambda: nd.random.uniform(shape=2, dtype="int32"), TypeError),
         (lambda: np.random.choice(3, 5, replace=False), ValueError),

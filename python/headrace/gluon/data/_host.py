@@ -24,7 +24,9 @@ def to_array(host, *others):
             f"batchify: items of dtype {host.dtype} cannot become an array; expected numbers of equal shape. "
             "Give the DataLoader a batchify_fn that handles such items."
         )
-    host = numpy.ascontiguousarray(host, dtype=host.dtype.newbyteorder("="))
+    host = numpy.asarray(host, dtype=host.dtype.newbyteorder("="), order="C")
+    if not is_np_array():
+        host = numpy.atleast_1d(host)
     if not host.flags["WRITEABLE"] or any(numpy.may_share_memory(host, other) for other in others):
         host = host.copy()
     return _core.borrow(host, is_np_array()).as_in_context(current_context())

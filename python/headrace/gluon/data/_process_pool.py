@@ -1,7 +1,8 @@
 """Worker processes that make batches, as seen from the parent.
 
 The pool belongs to the process; several threads may use it. There is no helper thread: orders are sent inside
-`submit`, and results received inside `result` by one of the threads that wait for theirs, for all of them.
+`submit`, and results received inside `result` by one of the threads that wait for theirs, for all of them;
+orders for which there was no room are sent then.
 """
 
 import itertools
@@ -24,6 +25,10 @@ from ..._shared_memory import Lease, Segment
 from ._worker import Worker
 
 _EXIT_SECONDS = 1
+# What a connection takes without its other end being read, with room to spare, and what an order costs there
+# beside its own bytes.
+_CONNECTION_BYTES = 128 * 1024
+_ORDER_BYTES = 1024
 _LONGEST_POLL_SECONDS = 1  # another thread may close the pool just before a poll begins
 
 
@@ -53,12 +58,29 @@ class _Member:
             self.process.start()
         theirs.close()
         self.alive = True
-        self.orders = 0
+        self.waiting = deque()  # orders that are not sent yet, pickled
+        self.sent = deque()  # what orders that it has not answered take of the connection
         self.segments = {}
         self.free = deque()
 
     def descriptors(self):
         return self.connection.fileno(), self.process.sentinel
+
+    def orders(self):
+        return len(self.waiting) + len(self.sent)
+
+    def send(self):
+        """Sends the orders that never block: what the connection holds, or one, of any size, to a worker that
+        has nothing else to do. A worker that sends a batch reads nothing until that is received here, so both
+        would wait for each other. OSError: it has died.
+        """
+        while self.waiting:
+            cost = len(self.waiting[0]) + _ORDER_BYTES
+            if self.sent and sum(self.sent) + cost > _CONNECTION_BYTES:
+                return
+            self.sent.append(cost)
+            free = self.free.popleft() if self.free else None
+            self.connection.send((self.waiting.popleft(), free))
 
     def take_in(self, body, number, spans, new_size, stale):
         """The pickled batch of a message and the buffers that belong to it, which keep their segment in use.
@@ -139,14 +161,10 @@ class ProcessPool:
         with self._changed:
             self._check_running()
             request = next(self._requests)
-            member = min(self._members, key=lambda m: (not m.alive, m.orders))
+            member = min(self._members, key=lambda m: (not m.alive, m.orders()))
             self._where[request] = member
-            member.orders += 1
-            free = member.free.popleft() if member.free else None
-            try:
-                member.connection.send((request, rows, is_np_array(), free))
-            except OSError:
-                self._bury(member)
+            member.waiting.append(bytes(reduction.ForkingPickler.dumps((request, rows, is_np_array()))))
+            self._send(member)
             return request
 
     def result(self, request, timeout):
@@ -243,9 +261,16 @@ class ProcessPool:
             content = member.take_in(*content)
         if unused_segment is not None:
             member.free.append(unused_segment)
-        member.orders -= 1
+        member.sent.popleft()
         if request in self._where:
             self._results[request] = (kind, content)
+        self._send(member)
+
+    def _send(self, member):
+        try:
+            member.send()
+        except OSError:
+            self._bury(member)
 
     def _bury(self, member):
         """Turns the outstanding orders of a worker that died into an error that says so.

@@ -34,7 +34,7 @@ class _BatchPickler(pickle.Pickler):
 
     def reducer_override(self, obj):
         if isinstance(obj, NDArray):
-            return to_array, (numpy.ascontiguousarray(obj.asnumpy()),)
+            return to_array, (numpy.asarray(obj.asnumpy(), order="C"),)
         return NotImplemented
 
 
@@ -67,7 +67,8 @@ class Worker:
                 while not self._connection.poll(_PARENT_CHECK_SECONDS):
                     if os.getppid() != parent:
                         return
-                self._serve(*self._connection.recv())
+                order, free_segment = self._connection.recv()
+                self._serve(*pickle.loads(order), free_segment)
         except (EOFError, ConnectionError):
             return
 

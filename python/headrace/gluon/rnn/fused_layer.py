@@ -224,7 +224,7 @@ class FusedLayer(HybridBlock):
     def _unfuse(self):
         """The same layers as cells that share the parameters. AssertionError: cells cannot compute them."""
         assert not self._projection_size, "_unfuse does not support projection layer yet!"
-        assert not self._lstm_state_clip_min and not self._lstm_state_clip_max, (
+        assert self._lstm_state_clip_min is None and self._lstm_state_clip_max is None, (
             "_unfuse does not support state clipping yet!"
         )
         stack = HybridSequentialRNNCell(prefix=self.prefix, params=self.params)

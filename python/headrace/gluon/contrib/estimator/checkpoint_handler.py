@@ -97,8 +97,10 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     # --- saving ---
 
     def _save_checkpoint(self, estimator):
-        prefix = "{}-epoch{}batch{}".format(self.model_prefix, *self._numbers(estimator))
+        prefix = self._prefix(*self._numbers(estimator))
         self._save_params_and_trainer(estimator, prefix)
+        if prefix in self.saved_checkpoints:  # of a training before, whose files it has overwritten
+            self.saved_checkpoints.remove(prefix)
         self.saved_checkpoints.append(prefix)
         if len(self.saved_checkpoints) > self.max_checkpoints:
             self._remove(self.saved_checkpoints.pop(0))
@@ -111,6 +113,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         )
         if self.save_best:
             self._save_if_best(estimator)
+
+    def _prefix(self, epoch, batch):
+        return f"{self.model_prefix}-epoch{epoch}batch{batch}"
 
     def _numbers(self, estimator):
         """Epoch and batch of a checkpoint, counted from 0 over all trainings that it goes on from.
@@ -187,8 +192,10 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         )
 
     def _resume_from_checkpoint(self, estimator):
-        self.trained_epoch, self.trained_batch = self._last_checkpoint()
-        if self.trained_epoch == -1:
+        there = sorted(self._checkpoints())
+        self.saved_checkpoints = [self._prefix(*numbers) for numbers in there]
+        self.trained_epoch, self.trained_batch = there[-1] if there else (-1, -1)
+        if not there:
             remains = (
                 f"{estimator.max_batch} batches" if estimator.max_batch else f"{estimator.max_epoch} epochs"
             )
@@ -202,7 +209,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         else:
             estimator.max_batch = self._remaining("batch", self.trained_batch, estimator.max_batch)
             remains = f"{estimator.max_batch} batches "
-        prefix = f"{self.model_prefix}-epoch{self.trained_epoch}batch{self.trained_batch}"
+        prefix = self.saved_checkpoints[-1]
         params, states = self._path(prefix + ".params"), self._path(prefix + ".states")
         assert os.path.exists(states), f"Failed to load checkpoint, {states} does not exist"
         estimator.net.load_parameters(params, ctx=estimator.context)
@@ -223,9 +230,8 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
             )
         return wanted - trained - 1
 
-    def _last_checkpoint(self):
-        """The numbers of the newest checkpoint in the folder, (-1, -1) when there is none."""
-        last = (-1, -1)
+    def _checkpoints(self):
+        """The numbers of epoch and batch of each checkpoint in the folder."""
         start = self.model_prefix + "-epoch"
         for name in os.listdir(self.model_dir):
             if not name.startswith(start) or ".params" not in name:
@@ -236,5 +242,4 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
                     f"Error parsing checkpoint file {name}: expected names of the format "
                     f"{start}{{epoch_number}}batch{{batch_number}}.params; move it out of {self.model_dir}"
                 )
-            last = max(last, tuple(map(int, numbers.groups())))
-        return last
+            yield tuple(map(int, numbers.groups()))

@@ -156,11 +156,8 @@ def _as_stated(sym, arrays):
     for name, array in arrays.items():
         flag = attributes.get(name, {}).get("__dtype__", "-1")
         stated = flag != "-1" and int(flag) != _core.dtype_flag(array._dtype_name)
-        made[name] = array.astype(_DTYPES[int(flag)]) if stated else array
+        made[name] = array.astype(_core.dtype_names[int(flag)]) if stated else array
     return made
-
-
-_DTYPES = {_core.dtype_flag(name): name for name in ("float32", "float64", "float16", "bfloat16")}
 
 
 def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dtype_ops=None, fp32_ops=None,
