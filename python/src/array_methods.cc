@@ -106,10 +106,7 @@ PyObject* attach_grad(PyObject* self, PyObject* arguments, PyObject* keywords) {
   if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|sO:attach_grad", const_cast<char**>(names), &request, &stype))
     return nullptr;
   return guarded([&]() -> PyObject* {
-    std::string_view word = request;
-    GradReq req = word == "write" ? GradReq::kWrite : word == "add" ? GradReq::kAdd : GradReq::kNull;
-    check(word == "write" || word == "add" || word == "null", ErrorKind::kKey,
-          "attach_grad: grad_req must be 'write', 'add' or 'null', got '{}'", word);
+    const GradReq req = to_grad_req(request);
     NDArray& array = array_of(self);
     const StorageKind kind = gradient_kind(array, stype);
     const NDArray gradient = kind == StorageKind::kDense

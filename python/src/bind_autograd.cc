@@ -3,6 +3,7 @@
 #include "autograd/autograd.h"
 #include "base/check.h"
 #include "bindings.h"
+#include "convert.h"
 #include "gil.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -36,13 +37,6 @@ class Callback {
  private:
   std::shared_ptr<PyObject> function_;
 };
-
-GradReq grad_request(const char* word) {
-  std::string_view text = word;
-  check(text == "write" || text == "add" || text == "null", ErrorKind::kKey,
-        "grad_req must be 'write', 'add' or 'null', got '{}'", text);
-  return text == "write" ? GradReq::kWrite : text == "add" ? GradReq::kAdd : GradReq::kNull;
-}
 
 }  // namespace
 
@@ -80,7 +74,7 @@ void bind_autograd(nb::module_& m) {
         translated([&] {
           array_from(variable);
           NDArray collected = gradient.is_none() ? NDArray() : array_from(gradient);
-          autograd::mark_variable(array_of(variable.ptr()), collected, grad_request(request));
+          autograd::mark_variable(array_of(variable.ptr()), collected, to_grad_req(request));
           return 0;
         });
       },
@@ -92,7 +86,7 @@ void bind_autograd(nb::module_& m) {
     translated([&] {
       const NodePtr& node = array_from(variable).node();
       check(node && node->is_leaf, ErrorKind::kValue, "set_grad_req: attach_grad() was not called on the array");
-      node->request = grad_request(request);
+      node->request = to_grad_req(request);
       return 0;
     });
   });

@@ -105,6 +105,12 @@ StorageKind to_storage_kind(PyObject* object) {
   return parse_storage_kind(utf8(object));
 }
 
+GradReq to_grad_req(std::string_view word) {
+  check(word == "write" || word == "add" || word == "null", ErrorKind::kKey,
+        "grad_req must be 'write', 'add' or 'null', got '{}'", word);
+  return word == "write" ? GradReq::kWrite : word == "add" ? GradReq::kAdd : GradReq::kNull;
+}
+
 DType to_dtype(PyObject* object) {
   if (PyUnicode_Check(object)) {
     const std::string_view name = utf8(object);

@@ -5,9 +5,11 @@
 #include <Python.h>
 
 #include <optional>
+#include <string_view>
 
 #include "headrace/ndarray.hpp"
 #include "op/attrs.h"
+#include "op/node.h"
 #include "op/op_def.h"
 
 namespace headrace::python {
@@ -21,6 +23,7 @@ std::optional<Number> as_number(PyObject* object);
 
 Shape to_shape(PyObject* object, const char* what);
 StorageKind to_storage_kind(PyObject* object);  // "default", "row_sparse", "csr"
+GradReq to_grad_req(std::string_view word);     // "write", "add", "null"; KeyError: another one
 DType to_dtype(PyObject* object);               // "float32", numpy.float32, numpy.dtype, float ...
 PyObject* from_shape(const Shape& shape);       // a tuple
 PyObject* numpy_dtype(DType dtype);             // borrowed

@@ -32,8 +32,10 @@ std::string end_of_links(const std::string& path) {
   constexpr int kMostLinks = 40;  // as the system has it
   std::filesystem::path end = path;
   std::error_code unknown;
-  for (int link = 0; link < kMostLinks && std::filesystem::is_symlink(end, unknown); ++link)
+  for (int link = 0; std::filesystem::is_symlink(end, unknown); ++link) {
+    check(link < kMostLinks, ErrorKind::kRuntime, "Open \"{}\": {}", path, std::strerror(ELOOP));
     end = end.parent_path() / std::filesystem::read_symlink(end, unknown);
+  }
   return end.string();
 }
 

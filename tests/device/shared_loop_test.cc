@@ -64,12 +64,14 @@ TEST(SharedLoop, ThoseWhoJoinTakePieces) {
   std::jthread([&] {
     stay_on_core(0);
     const std::thread::id own = std::this_thread::get_id();
-    while (!joined)  // a busy machine may keep the other thread from its core for a while
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!joined && std::chrono::steady_clock::now() < end)  // a busy machine may keep the other from its core
       share_loop(4, [&](int64_t) {
         if (std::this_thread::get_id() != own) joined = true;
         std::this_thread::sleep_for(std::chrono::microseconds(50));
       });
   }).join();
+  EXPECT_TRUE(joined);
 }
 
 TEST(SharedLoop, ManyLoopsAtATime) {
