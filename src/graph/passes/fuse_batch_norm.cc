@@ -48,14 +48,16 @@ class BatchNormFusion {
   }
 
   // The relu's gradient reads the layer's result; what it is of that is what the layer's gradient finds out anew from
-  // the layer's input.
+  // the layer's input. Not so of what programs see, who may have written into it.
   void take_gradient_of_relu(size_t s) {
     BatchNormBack attrs = step(s).attrs->as<BatchNormBack>();
     const int gradient = step(s).inputs[0];
     const size_t before = uses_.producer(gradient);
     if (!attrs.activation.empty() || before == Uses::kNone || uses_.only_reader(gradient) != s) return;
     if (!computes(step(before), gradient_of_relu_)) return;
-    const auto layer = layers_.find(step(before).inputs[0]);
+    const int active = step(before).inputs[0];
+    const auto layer = layers_.find(active);
+    if (std::ranges::find(graph_.outputs, active) != graph_.outputs.end()) return;
     if (layer == layers_.end() || !is_gradient_of(step(s), step(layer->second))) return;
     const int head = step(before).inputs[1];
     if (!are_alike(head, gradient) || uses_.changes_between(head, before, s)) return;

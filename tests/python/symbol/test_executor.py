@@ -496,3 +496,22 @@ def test_head_gradients_by_name_and_gradients_that_nothing_asks_for():
 def test_symbols_by_names_that_operators_lack():
     with pytest.raises(mx.MXNetError, match="relu: keyword argument name x not found"):
         sym.relu(x=sym.var("a"))
+
+
+def test_gradients_see_what_a_program_has_written_into_outputs():
+    """As of branches of a network with stochastic depth, which are added to what others gave."""
+    norm = sym.BatchNorm(sym.var("x"), name="bn", fix_gamma=False)
+    x, added = nd.array([[-2, 1], [1, 3], [4, -7]]), nd.array([[5, 0], [0, -9], [0, 8]])
+
+    def bound(symbol):
+        executor = symbol.simple_bind(mx.cpu(), x=x.shape)
+        executor.copy_params_from({"x": x, "bn_gamma": nd.ones((2,)), "bn_beta": nd.zeros((2,))})
+        return executor, executor.forward(is_train=True)[0]
+
+    active, outputs = bound(sym.relu(norm))
+    plain, _ = bound(norm)
+    outputs += added
+    active.backward(nd.ones(x.shape))
+    plain.backward(outputs > 0)
+    gradient, expected = (executor.grad_dict["x"].asnumpy() for executor in (active, plain))
+    numpy.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
