@@ -300,31 +300,39 @@ std::vector<Sample> svm_samples() {
                  make_attrs(SvmAttrs{.margin = 0.5, .regularization_coefficient = 2, .use_linear = true}))};
 }
 
+// One class for each place of the scores, which lie along the last axis.
+Shape label_shape(Shape scores) {
+  scores.pop_back();
+  return scores;
+}
+
 OpDef svm_output() {
   using A = SvmAttrs;
   return general<A>(
       {.name = "SVMOutput",
        .python = {"nd.SVMOutput"},
-       .doc = "A copy of the scores (batch, classes) whose gradient is that of the multi-class hinge loss with `label` "
-              "(batch,), squared unless use_linear, whatever the gradient of the result. Raises MXNetError when shapes "
-              "do not fit.",
+       .doc = "A copy of the scores (batch, ..., classes) whose gradient is that of the multi-class hinge loss with "
+              "`label` (batch, ...), squared unless use_linear, whatever the gradient of the result. Raises MXNetError "
+              "when shapes do not fit.",
        .inputs = {"data", "label"},
        .complete =
            [](Completion& c, const A&) {
-             if (c.is_known(0) && !c.shape(0).empty()) c.set(1, Shape{c.shape(0)[0]});
+             if (c.is_known(0) && !c.shape(0).empty()) c.set(1, label_shape(c.shape(0)));
            },
        .compose = [](std::span<const NDArray> in, const A&) -> std::vector<NDArray> {
          const Shape &data = in[0].shape(), &label = in[1].shape();
-         check(data.size() >= 2 && label == Shape{data[0]} && is_floating(in[0].dtype()), ErrorKind::kRuntime,
-               "SVMOutput: expected scores (batch, classes) of floats and label (batch,), got {} {} and {}",
+         check(data.size() >= 2 && label == label_shape(data) && is_floating(in[0].dtype()), ErrorKind::kRuntime,
+               "SVMOutput: expected scores (batch, ..., classes) of floats and label (batch, ...), got {} {} and {}",
                dtype_name(in[0].dtype()), to_string(data), to_string(label));
          return {call("_copy", {in[0]})};
        },
        .gradient =
            [](Gradient& g, const A&) {
              static const OpDef& backward = find_op("_backward_SVMOutput");
-             NDArray rows = shaped(g.input(0), flat_shape(g.input(0).shape()));
-             g.set(0, shaped(call(backward, g.attrs(), {rows, g.input(1)}), g.input(0).shape()));
+             const Shape& shape = g.input(0).shape();
+             const int64_t count = element_count(label_shape(shape));
+             const NDArray rows = shaped(g.input(0), {count, shape.back()});
+             g.set(0, shaped(call(backward, g.attrs(), {rows, shaped(g.input(1), {count})}), shape));
              if (g.wants(1)) g.set(1, zeros_like(g.input(1)));
            },
        .own_gradient = true,

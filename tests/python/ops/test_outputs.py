@@ -131,6 +131,9 @@ def test_svm_output(use_linear):
     expected = -side * 2 * ((missing > 0) if use_linear else 2 * missing)
     numpy.testing.assert_array_equal(y, data)
     numpy.testing.assert_allclose(dx, expected, rtol=1e-6)
+    rows, classes = numpy.tile(data, (3, 1)).reshape(3, 5, 4), numpy.tile(label, 3).reshape(3, 5)
+    y, dx = run(nd.SVMOutput, rows, classes, margin=0.7, regularization_coefficient=2, use_linear=use_linear)
+    numpy.testing.assert_allclose(dx, numpy.tile(expected, (3, 1)).reshape(3, 5, 4), rtol=1e-6)
 
 
 def test_what_does_not_fit_is_refused_at_once():
