@@ -18,10 +18,11 @@ from .base import MXNetError
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
 
-_MAGIC = struct.pack("<I", 0xCED7230A)
-_WHOLE, _FIRST, _MIDDLE, _LAST = range(
-    4
-)  # which part of a record, in the upper three bits of the length word
+# Each part of a record has a head: the magic number, and a word with its place in the record in the upper
+# three bits and its length below.
+HEAD = struct.Struct("<4sI")
+MAGIC = struct.pack("<I", 0xCED7230A)
+_WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
 _LENGTH_BITS = 29
 
 
@@ -118,8 +119,8 @@ class MXRecordIO:
                 place = _WHOLE
             elif number in (0, len(parts) - 1):
                 place = _LAST if number else _FIRST
-            word = struct.pack("<I", place << _LENGTH_BITS | len(part))
-            self.handle.write(_MAGIC + word + part + bytes(-len(part) % 4))
+            head = HEAD.pack(MAGIC, place << _LENGTH_BITS | len(part))
+            self.handle.write(head + part + bytes(-len(part) % 4))
 
     def read(self):
         """The next record as bytes, or None at the end.
@@ -128,23 +129,20 @@ class MXRecordIO:
         """
         assert not self.writable, "read: the file was opened for writing"
         self._check_pid(allow_reset=True)
-        parts = []
-        while True:
-            head = self.handle.read(8)
+        parts, is_last = [], False
+        while not is_last:
+            head = self.handle.read(HEAD.size)
             if not head and not parts:
                 return None
-            if len(head) < 8 or head[:4] != _MAGIC:
-                self._refuse("there is no record where one should begin")
-            word = struct.unpack("<I", head[4:])[0]
-            place, length = word >> _LENGTH_BITS, word & ((1 << _LENGTH_BITS) - 1)
-            if place not in ((_MIDDLE, _LAST) if parts else (_WHOLE, _FIRST)):
-                self._refuse("parts of a record do not follow each other")
+            try:
+                length, is_last = next_part(head, bool(parts))
+            except ValueError as error:
+                self._refuse(error)
             part = self.handle.read(length)
             if len(part) < length or len(self.handle.read(-length % 4)) < -length % 4:
                 self._refuse("a record ends early")
             parts.append(part)
-            if place in (_WHOLE, _LAST):
-                return _MAGIC.join(parts)
+        return MAGIC.join(parts)
 
     def _refuse(self, what):
         raise MXNetError(
@@ -152,15 +150,30 @@ class MXRecordIO:
         )
 
 
+def next_part(buf, is_open, offset=0):
+    """(length, whether it is the last of its record) of the part whose head lies in `buf`. `is_open`: parts
+    of the record came before. ValueError: what is wrong with the head.
+    """
+    if len(buf) < offset + HEAD.size:
+        raise ValueError("the head is not complete")
+    magic, word = HEAD.unpack_from(buf, offset)
+    place, length = word >> _LENGTH_BITS, word & ((1 << _LENGTH_BITS) - 1)
+    if magic != MAGIC:
+        raise ValueError("no record begins here")
+    if place not in ((_MIDDLE, _LAST) if is_open else (_WHOLE, _FIRST)):
+        raise ValueError("parts of a record do not follow each other")
+    return length, place in (_WHOLE, _LAST)
+
+
 def _cut(buf):
     """The pieces between magic numbers at multiples of four."""
     parts, begin = [], 0
-    place = buf.find(_MAGIC)
+    place = buf.find(MAGIC)
     while place >= 0:
         if place % 4 == 0:
             parts.append(buf[begin:place])
             begin = place + 4
-        place = buf.find(_MAGIC, place + (1 if place % 4 else 4))
+        place = buf.find(MAGIC, place + (1 if place % 4 else 4))
     return [*parts, buf[begin:]]
 
 

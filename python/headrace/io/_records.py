@@ -8,10 +8,9 @@ import numpy
 
 from .._file import open_file
 from ..base import MXNetError
-from ..recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MIDDLE, _WHOLE, unpack
+from ..recordio import HEAD, MAGIC, next_part, unpack
 from .base import check_part
 
-_HEAD = struct.Struct("<4sI")  # the magic number and the word with place and length
 _FLAG = struct.Struct("<I")  # the first number of an image record: how many labels follow its header
 _WINDOW = 1 << 20
 
@@ -42,28 +41,28 @@ class RecordFile:
             "or no RecordIO file"
         )
 
+    def _part(self, offset, buf, is_open, at=0):
+        """`next_part`, of the record at byte `offset`, or of one of its parts."""
+        try:
+            return next_part(buf, is_open, at)
+        except ValueError as error:
+            return self._refuse(offset, error)
+
     def _scanned(self):
         """Reads the heads of all parts, not what they hold."""
         places, offset, begin, window, window_at = [], 0, 0, b"", 0
         is_open = False
         while offset < self.size:
-            if not window_at <= offset <= window_at + len(window) - _HEAD.size:
+            if not window_at <= offset <= window_at + len(window) - HEAD.size:
                 window_at, window = offset, os.pread(self._file.fileno(), _WINDOW, offset)
-            if len(window) < _HEAD.size:
-                self._refuse(offset, "the head is not complete")
-            magic, word = _HEAD.unpack_from(window, offset - window_at)
-            part, length = word >> _LENGTH_BITS, word & ((1 << _LENGTH_BITS) - 1)
-            if magic != _MAGIC:
-                self._refuse(offset, "no record begins here")
-            if part not in ((_MIDDLE, _LAST) if is_open else (_WHOLE, _FIRST)):
-                self._refuse(offset, "parts of a record do not follow each other")
+            length, is_last = self._part(offset, window, is_open, offset - window_at)
             if not is_open:
                 begin = offset
-            offset += _HEAD.size + length + -length % 4
+            offset += HEAD.size + length + -length % 4
             if offset > self.size:
                 self._refuse(begin, f"it ends at byte {offset}, but the file has {self.size}")
-            is_open = part in (_FIRST, _MIDDLE)
-            if not is_open:
+            is_open = not is_last
+            if is_last:
                 places.append((begin, offset - begin))
         if is_open:
             self._refuse(begin, "its last part is missing")
@@ -93,33 +92,24 @@ class RecordFile:
         """The bytes of one record."""
         offset, length = (int(one) for one in self.places[row])
         span = os.pread(self._file.fileno(), length, offset)
-        parts, at = [], 0
-        while True:
-            if len(span) < at + _HEAD.size:
-                self._refuse(offset, "it ends early")
-            magic, word = _HEAD.unpack_from(span, at)
-            part, size = word >> _LENGTH_BITS, word & ((1 << _LENGTH_BITS) - 1)
-            if magic != _MAGIC or part not in ((_MIDDLE, _LAST) if parts else (_WHOLE, _FIRST)):
-                self._refuse(offset, "no record begins here")
-            at += _HEAD.size
+        parts, at, is_last = [], 0, False
+        while not is_last:
+            size, is_last = self._part(offset, span, bool(parts), at)
+            at += HEAD.size
             if len(span) < at + size:
                 self._refuse(offset, "it ends early")
             parts.append(span[at : at + size])
             at += size + -size % 4
-            if part in (_WHOLE, _LAST):
-                return parts[0] if len(parts) == 1 else _MAGIC.join(parts)
+        return parts[0] if len(parts) == 1 else MAGIC.join(parts)
 
     def label_count(self, row):
         """How many labels the header of an image record says that follow it; the image is not read."""
         offset, length = (int(one) for one in self.places[row])
-        head = os.pread(self._file.fileno(), _HEAD.size + _FLAG.size, offset)
-        if len(head) < _HEAD.size + _FLAG.size or head[:4] != _MAGIC:
-            self._refuse(offset, "no record begins here")
-        if (
-            _HEAD.unpack_from(head)[1] & ((1 << _LENGTH_BITS) - 1) < _FLAG.size
-        ):  # of the first part of several
+        head = os.pread(self._file.fileno(), HEAD.size + _FLAG.size, offset)
+        size, _ = self._part(offset, head, False)
+        if size < _FLAG.size or len(head) < HEAD.size + _FLAG.size:  # in the first part of several
             return self.image(row)[0].flag
-        count = _FLAG.unpack_from(head, _HEAD.size)[0]
+        count = _FLAG.unpack_from(head, HEAD.size)[0]
         if count * _FLAG.size > length:
             self._refuse(offset, f"its header says {count} labels, but it has only {length} bytes")
         return count
