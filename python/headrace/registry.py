@@ -26,6 +26,30 @@ def get_registry(base_class):
     return dict(_registry(base_class))
 
 
+def enter(registry, klass, name, nickname):
+    """Lets a name, in any case, mean `klass` in a dictionary of classes; gives the class. UserWarning, for
+    the caller's caller: it meant another one before.
+
+    Examples
+    --------
+    >>> shapes = {}
+    >>> mx.registry.enter(shapes, dict, "Square", "shape")
+    <class 'dict'>
+    >>> list(shapes)
+    ['square']
+    """
+    name = name.lower()
+    known = registry.get(name, klass)
+    if known is not klass:
+        warnings.warn(
+            f"New {nickname} {klass.__module__}.{klass.__name__} registered with name {name} is overriding "
+            f"existing {nickname} {known.__module__}.{known.__name__}",
+            stacklevel=3,
+        )
+    registry[name] = klass
+    return klass
+
+
 def get_register_func(base_class, nickname):
     """The class decorator `register(klass, name=None)` for subclasses of `base_class`.
 
@@ -47,16 +71,7 @@ def get_register_func(base_class, nickname):
 
     def register(klass, name=None):
         assert issubclass(klass, base_class), f"Can only register subclass of {base_class.__name__}"
-        name = (name or klass.__name__).lower()
-        known = registry.get(name, klass)
-        if known is not klass:
-            warnings.warn(
-                f"New {nickname} {klass.__module__}.{klass.__name__} registered with name {name} is "
-                f"overriding existing {nickname} {known.__module__}.{known.__name__}",
-                stacklevel=2,
-            )
-        registry[name] = klass
-        return klass
+        return enter(registry, klass, name or klass.__name__, nickname)
 
     register.__doc__ = (
         f"Lets `create` find the {nickname} class under `name`, by default its own; gives it back."

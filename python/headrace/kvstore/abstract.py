@@ -1,9 +1,8 @@
 """What every key-value store offers, and the registry of stores written in Python."""
 
-import warnings
-
 from .._lists import as_list
 from ..base import ArrayTypeError, ArrayValueError
+from ..registry import enter
 
 __all__ = ["KVStoreBase", "TestStore"]
 
@@ -53,16 +52,7 @@ class KVStoreBase:
         """
         if not isinstance(klass, type):
             raise ArrayTypeError(f"KVStoreBase.register: expected a class, got {type(klass).__name__}")
-        name = klass.__name__.lower()
-        known = KVStoreBase.kv_registry.get(name, klass)
-        if known is not klass:
-            warnings.warn(
-                f"New kvstore {klass.__module__}.{klass.__name__} is overriding existing kvstore "
-                f"{known.__module__}.{known.__name__}",
-                stacklevel=2,
-            )
-        KVStoreBase.kv_registry[name] = klass
-        return klass
+        return enter(KVStoreBase.kv_registry, klass, klass.__name__, "kvstore")
 
     def broadcast(self, key, value, out, priority=0):
         """Stores `value` of rank 0 under `key`, and writes it into `out` everywhere."""

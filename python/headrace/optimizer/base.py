@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import _core
 from ..base import ArrayTypeError
+from ..registry import enter
 
 __all__ = ["Optimizer", "create", "register"]
 
@@ -140,15 +141,7 @@ class Optimizer:
         >>> mx.optimizer.create("walk", learning_rate=0.5).learning_rate
         0.5
         """
-        name = klass.__name__.lower()
-        if Optimizer.opt_registry.get(name, klass) is not klass:
-            warnings.warn(
-                f"New optimizer {klass.__module__}.{klass.__name__} is overriding existing optimizer "
-                f"{Optimizer.opt_registry[name].__module__}.{name}",
-                stacklevel=2,
-            )
-        Optimizer.opt_registry[name] = klass
-        return klass
+        return enter(Optimizer.opt_registry, klass, klass.__name__, "optimizer")
 
     @staticmethod
     def create_optimizer(name, **kwargs):
