@@ -33,8 +33,8 @@ _OF_JOBS = (
     *("RESTARTS", "RETRY_SECONDS", "ROUTES", "SCHEDULER", "SCHEDULERS", "SHARED_MEMORY", "STALL_SECONDS"),
     "STOP_AT",
 )
-# What a launcher tells the process that starts a rank, and the folder of digits for the examples.
-_INTERNAL = ("DIGITS", "ENDS_WITH_INPUT", "LINES", "NUMBER", "TASK", "TIMELINES")
+# What a launcher tells the process that starts a rank.
+_INTERNAL = ("ENDS_WITH_INPUT", "LINES", "NUMBER", "TASK", "TIMELINES")
 
 
 def of_library() -> list[tuple[str, str, str]]:

@@ -133,3 +133,13 @@ def test_denormal_numbers_are_kept_unless_the_user_wants_them_flushed(flush):
     numbers = [float(word) for word in done.stdout.split()]
     assert len(numbers) == 4
     assert all(number == 0 for number in numbers) if flush else numbers[0] > 4e-11 and numbers[2] > 4e-11
+
+
+def test_the_variables_that_sources_name_are_known():
+    root = pathlib.Path(__file__).parents[2]
+    named = set()
+    for folder in ("src", "python", "examples"):
+        for path in (root / folder).rglob("*"):
+            if path.suffix in (".cc", ".h", ".py"):
+                named.update(re.findall(r"[\"'](HEADRACE_[A-Z0-9_]+)[\"']", path.read_text(encoding="utf-8")))
+    assert named == {name for name in _settings.known_names() if name.startswith(_settings.PREFIX)}
