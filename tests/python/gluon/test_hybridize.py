@@ -155,6 +155,18 @@ def test_inputs_must_be_arrays():
         net(numpy.ones(1), [nd.ones(1), [nd.ones(1), nd.ones(1)]])
 
 
+@pytest.mark.parametrize("result", [None, [], ()])
+def test_outputs_must_be_arrays(result):
+    class Nothing(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return result
+
+    block = Nothing()
+    block.hybridize()
+    with pytest.raises(TypeError, match="must give arrays"):
+        block(nd.ones((2,)))
+
+
 def test_other_ranks_dtypes_and_batch_sizes():
     net = nn.HybridLambda(lambda F, x: F.sum(F.relu(x) * 2, axis=-1))
     net.hybridize()

@@ -240,6 +240,8 @@ def test_bad_input_is_named():
         layer(x, layer.begin_state(BATCH + 1))
     with pytest.raises(ValueError, match="Invalid recurrent state shape"):
         layer(x, layer.begin_state(BATCH)[:1])
+    with pytest.raises(AssertionError, match="_unfuse does not support state clipping"):
+        rnn.LSTM(2, state_clip_min=0.0, state_clip_max=0.0)._unfuse()
     with pytest.raises(AssertionError, match="_unfuse does not support projection"):
         rnn.LSTM(2, projection_size=1)._unfuse()
 

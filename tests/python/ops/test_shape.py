@@ -344,3 +344,14 @@ def test_stack_of_nd_takes_arrays_of_other_shapes_and_as_many_elements():
         nd.stack(a, nd.ones((5,)))
     with pytest.raises(ValueError, match="must be equal"):
         np.stack([np.ones((2, 3)), np.ones((3, 2))])
+
+
+def test_axes_and_sizes_may_be_numbers_of_numpy():
+    x, number = nd.zeros((2, 3)), numpy.int64
+    assert nd.moveaxis(x, number(0), number(1)).shape == (3, 2)
+    assert x.reshape(shape=number(6)).shape == x.reshape(number(6)).shape == (6,)
+
+
+def test_arrays_without_axes_have_none_to_name():
+    with pytest.raises(ValueError, match="has no axes"):
+        np.swapaxes(np.array(3.0), 0, 0)
