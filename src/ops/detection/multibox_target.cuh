@@ -7,6 +7,12 @@ namespace headrace::device {
 
 constexpr unsigned kTargetThreads = 256;  // of the block that works on one image, as in op/device/group.cuh
 
+// An anchor and an object, by their place among the shares of an image.
+struct SharedMost {
+  float share;
+  int64_t at;
+};
+
 // As ops/detection/multibox_target.h has it.
 struct TargetArguments {
   const void* anchors;
@@ -16,8 +22,9 @@ struct TargetArguments {
   float* shares;   // (images, anchors, objects): what each anchor shares with each object
   int64_t* best;   // (images, anchors): the object of each, or one of the two below
   uint8_t* taken;  // (images, objects): have an anchor
-  float*
-      hardness;  // (images, anchors): how sure the network is of the background; NaN: does not count. Null: no mining
+  SharedMost* nearest;  // (images, objects): the anchor without an object that shares most with each
+  // (images, anchors): how sure the network is of the background; NaN: does not count. Null: no mining.
+  float* hardness;
   const int64_t* order;  // (images, anchors): the smallest hardness first
   int64_t* wrong;        // (images): the list of labels does not end as it should
   int64_t images, anchors_of_image, most_objects, width, classes;
@@ -37,12 +44,6 @@ constexpr int64_t kNoObject = -1, kIsBackground = -2;
 #include "ops/detection/box_overlap.h"
 
 namespace headrace::device {
-
-// An anchor and an object, by their place among the shares of an image.
-struct SharedMost {
-  float share;
-  int64_t at;
-};
 
 // Of equal ones the first.
 struct MoreShared {
@@ -72,6 +73,7 @@ struct TargetImage {
   float* shares() const { return a.shares + number * count * a.most_objects; }
   int64_t* best() const { return a.best + number * count; }
   uint8_t* taken() const { return a.taken + number * a.most_objects; }
+  SharedMost* nearest() const { return a.nearest + number * a.most_objects; }
 
   bool ends_wrong() const {
     bool is_wrong = false;
@@ -96,6 +98,16 @@ struct TargetImage {
       }
     return found;
   }
+  // The block finds the anchor without an object that shares most with object k.
+  void find_nearest(int64_t k) const {
+    SharedMost most{1e-6f, -1};
+    for (int64_t j = threadIdx.x; j < count; j += kBlockThreads) {
+      const int64_t at = j * objects + k;
+      if (best()[j] == kNoObject && shares()[at] > most.share) most = {shares()[at], at};
+    }
+    most = Group<kBlockThreads>::combined(most, MoreShared());
+    if (threadIdx.x == 0) nearest()[k] = most;
+  }
   float background_probability(int64_t j) const {
     const T* const scores = static_cast<const T*>(a.predictions) + number * a.classes * count + j;
     const auto score = [&](int64_t k) { return numeric_cast<Compute>(scores[k * count]); };
@@ -119,17 +131,24 @@ inline void match_anchors(const TargetArguments& a) {
     for (int64_t j = threadIdx.x; j < image.count; j += kBlockThreads) image.best()[j] = kNoObject;
     for (int64_t k = threadIdx.x; k < image.objects; k += kBlockThreads) image.taken()[k] = 0;
     __syncthreads();
+    for (int64_t k = 0; k < image.objects; ++k) image.find_nearest(k);
+    __syncthreads();
     for (int64_t round = 0; round < image.objects; ++round) {
       SharedMost most{1e-6f, -1};
-      for (int64_t i = threadIdx.x; i < pairs; i += kBlockThreads) {
-        const bool is_free = image.best()[i / image.objects] == kNoObject && !image.taken()[i % image.objects];
-        if (is_free && image.shares()[i] > most.share) most = {image.shares()[i], i};
-      }
+      for (int64_t k = threadIdx.x; k < image.objects; k += kBlockThreads)
+        if (!image.taken()[k]) most = MoreShared()(most, image.nearest()[k]);
       most = Group<kBlockThreads>::combined(most, MoreShared());
-      if (most.at < 0) break;  // for all threads alike
+      if (most.at < 0) break;  // for all threads alike, as all that follows
+      const int64_t anchor = most.at / image.objects, own = most.at % image.objects;
+      __syncthreads();  // all have seen what is about to change
       if (threadIdx.x == 0) {
-        image.best()[most.at / image.objects] = most.at % image.objects;
-        image.taken()[most.at % image.objects] = 1;
+        image.best()[anchor] = own;
+        image.taken()[own] = 1;
+      }
+      __syncthreads();
+      for (int64_t k = 0; k < image.objects; ++k) {
+        const int64_t nearest = image.nearest()[k].at;
+        if (!image.taken()[k] && nearest >= 0 && nearest / image.objects == anchor) image.find_nearest(k);
       }
       __syncthreads();
     }

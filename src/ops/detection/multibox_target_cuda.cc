@@ -41,6 +41,7 @@ void write_targets_cuda(KernelContext& c, const TargetAttrs& attrs) {
                                     .shares = c.workspace<float>(all * labels.shape[1]),
                                     .best = c.workspace<int64_t>(all),
                                     .taken = c.workspace<uint8_t>(images * labels.shape[1]),
+                                    .nearest = c.workspace<device::SharedMost>(images * labels.shape[1]),
                                     .hardness = hardness.as<float>(),
                                     .order = order.as<int64_t>(),
                                     .wrong = c.workspace<int64_t>(images),
