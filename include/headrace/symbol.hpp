@@ -76,7 +76,7 @@ class Symbol {
   // `is_np_shape`: what files say of unknown extents: 0 none, 1 or 2 np's.
   std::string to_json(int is_np_shape = 0) const;
   static Symbol from_json(std::string_view text);  // MXNetError: malformed, or an unknown operator
-  // A file of it. OSError: it cannot be written.
+  // A file of it. MXNetError: it cannot be written.
   void save(const std::string& path) const;
   static Symbol load(const std::string& path);  // MXNetError: the file is missing, or as from_json
 

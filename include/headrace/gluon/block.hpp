@@ -66,7 +66,7 @@ class Block {
 
   // Writes PATH-symbol.json and PATH-0000.params (`epoch` with four digits), which SymbolBlock, Python's
   // SymbolBlock.imports and MXNet read; the input is called "data". RuntimeError: not hybridized, or not called since.
-  // OSError: a file cannot be written.
+  // MXNetError: a file cannot be written.
   void export_to(const std::string& path, int epoch = 0) const;
 
  protected:
