@@ -43,7 +43,15 @@ class PinnedBackend final : public Backend {
     gang_lock().unlock();
     pinned_memory_lock().unlock();
   }
-  Allocator* allocator(int id) noexcept override { return id >= 0 && device_count() > 0 ? &pinned_memory() : nullptr; }
+  Allocator* allocator(int id) noexcept override {
+    if (id < 0 || device_count() == 0) return nullptr;
+    try {
+      return &pinned_memory();
+    } catch (const std::exception& error) {
+      log(LogLevel::kError, "{}", error.what());
+      return nullptr;
+    }
+  }
   Allocator* allocator_in_use(int) noexcept override { return pinned_memory_in_use(); }
 };
 
