@@ -15,6 +15,7 @@
 #include "engine/runtime.h"
 #include "headrace/arithmetic.hpp"
 #include "headrace/devices.hpp"
+#include "headrace/memory.hpp"
 #include "op/invoke.h"
 #include "tests/support/arrays.h"
 #include "tests/support/gpus.h"
@@ -202,6 +203,20 @@ TEST(CudaDevicesDeathTest, TheSerialEngineNamesWhatFailed) {
     EXPECT_EXIT(lose_serially(), ::testing::ExitedWithCode(0),
                 "gpu\\(0\\).*answered CUDA_ERROR_.*It was running [a-z_]*\\.\n4 bytes on the host");
   }
+}
+
+// A GPU that another process has for itself alone is none that this one needs.
+void use_the_second_gpu_alone() {
+  ::setenv("HEADRACE_STAND_IN_FAIL", "cuDevicePrimaryCtxRetain:2:101", 1);
+  const NDArray there = as_in_context(counted(1000), kGpu1);
+  expect_same(as_in_context(plus(there, there), {}), plus(counted(1000), counted(1000)));
+  for (const DeviceMemory& row : memory_report()) std::cerr << to_string(row.device) << ' ';
+  std::_Exit(testing::Test::HasFailure() ? 1 : 0);
+}
+
+TEST(CudaDevicesDeathTest, OnlyGpusThatAreUsedAreOpened) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(use_the_second_gpu_alone(), ::testing::ExitedWithCode(0), "cpu\\(0\\) gpu\\(1\\) cpu_pinned\\(0\\)");
 }
 
 TEST(CudaDevicesDeathTest, ChildrenHaveNoGpu) {
