@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/driver.h"
+#include "backend/cuda/gang_lock.h"
 #include "backend/cuda/library.h"
 #include "base/check.h"
 #include "base/config.h"
@@ -237,7 +239,9 @@ class Planner {
 DeviceBlas& blas_of(CudaDevice& device) {
   static auto& all = *new std::array<DeviceBlas, Accelerator::kMost>;
   DeviceBlas& own = all[static_cast<size_t>(device.device().id)];
-  if (!own.handle) check_blas(device, blas()->create(&own.handle), "cublasLtCreate");
+  if (own.handle) return own;
+  const std::lock_guard taking_memory(gang_lock());
+  check_blas(device, blas()->create(&own.handle), "cublasLtCreate");
   return own;
 }
 
@@ -264,6 +268,8 @@ bool put_product(CudaStream& stream, const BlasProduct& product, FunctionRef<voi
   const bool is_wide = product.dtype == DType::kFloat64;
   const void* const one = is_wide ? static_cast<const void*>(&wide[0]) : &narrow[0];
   const void* const kept = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
+  std::unique_lock loading(gang_lock(), std::defer_lock);
+  if (is_new) loading.lock();
   check_blas(device,
              blas()->matmul(own.handle, plan.desc, one, product.a.data, plan.a, product.b.data, plan.b, kept, product.d,
                             plan.d, product.d, plan.d, &plan.found->algo, scratch, bytes, stream.handle()),

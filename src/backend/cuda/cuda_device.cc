@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <mutex>
 
 #include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/gang_lock.h"
 #include "base/check.h"
 #include "base/futex.h"
 
@@ -169,9 +171,15 @@ void CudaDevice::unlock_after_fork() noexcept {
 }
 
 void CudaDevice::allow_peer(CudaDevice& other) {
+  const auto is_known = [&] { return std::ranges::find(peers_, other.context_) != peers_.end(); };
+  {
+    const std::lock_guard guard(mutex_);
+    if (is_known()) return;
+  }
   const ContextScope scope(*this);
+  const std::lock_guard taking_memory(gang_lock());
   const std::lock_guard guard(mutex_);
-  if (std::ranges::find(peers_, other.context_) != peers_.end()) return;
+  if (is_known()) return;  // another thread was there first
   peers_.push_back(other.context_);
   int can = 0;
   if (driver_.device_can_access_peer(&can, handle_, other.handle_) != CUDA_SUCCESS || !can) return;

@@ -5,12 +5,14 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/gang_lock.h"
 #include "backend/cuda/library.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -57,7 +59,10 @@ DeviceDnn& dnn_of(CudaDevice& device) {
   static auto& all = *new std::array<DeviceDnn, Accelerator::kMost>;
   DeviceDnn& own = all[static_cast<size_t>(device.device().id)];
   if (own.state != DeviceDnn::State::kNew) return own;
-  const cudnnStatus_t status = dnn_library()->create(&own.handle);
+  const cudnnStatus_t status = [&own] {
+    const std::lock_guard taking_memory(gang_lock());
+    return dnn_library()->create(&own.handle);
+  }();
   own.state = status == CUDNN_STATUS_SUCCESS ? DeviceDnn::State::kOpen : DeviceDnn::State::kFailed;
   if (own.state == DeviceDnn::State::kFailed)
     log(LogLevel::kWarn,

@@ -9,6 +9,7 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/gang_lock.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "device/registry.h"
@@ -46,6 +47,7 @@ class DeviceRnns {
     std::optional<DnnRnnPlan> plan;
     std::string why;
     if (!handle_) {
+      const std::lock_guard taking_memory(gang_lock());
       const DnnStatus status{"cudnnCreate", dnn_library()->create(&handle_)};
       if (!status.is_good()) {
         handle_ = nullptr;

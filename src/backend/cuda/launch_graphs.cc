@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <utility>
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/gang_lock.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "device/scratch.h"
@@ -47,7 +49,10 @@ class LaunchGraph {
     device_.check(driver.graph_get_nodes(notes, nullptr, &nodes), "cuGraphGetNodes");
     const size_t most = static_cast<size_t>(device_.memory_bytes()) / kMostScratch;
     if (nodes < kLeastNodes || *kept_bytes_ + scratch_.bytes() > most) return false;
-    device_.check(driver.graph_instantiate(&exec_, notes, 0), "cuGraphInstantiateWithFlags");
+    {
+      const std::lock_guard taking_memory(gang_lock());
+      device_.check(driver.graph_instantiate(&exec_, notes, 0), "cuGraphInstantiateWithFlags");
+    }
     counted_ = scratch_.bytes();
     *kept_bytes_ += counted_;
     return true;
