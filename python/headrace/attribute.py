@@ -28,18 +28,18 @@ class AttrScope(metaclass=PerThread):
             if not isinstance(value, str):
                 raise ValueError(f"AttrScope: attribute {name} must be a string, got {type(value).__name__}")
         self._attr = attributes
-        self._entered = []  # what the scope had, and the one outside, each time that it was entered
+        self._own = []  # what the scope had each time that it was entered
 
     def get(self, attr):
         """This scope's attributes, with `attr` (a dictionary or None) on top."""
         return {**self._attr, **(attr or {})}
 
     def __enter__(self):
-        outer = AttrScope.current
-        self._entered.append((self._attr, outer))
-        self._attr = {**outer._attr, **self._attr}
-        AttrScope.current = self
+        self._own.append(self._attr)
+        self._attr = {**AttrScope.current._attr, **self._attr}
+        AttrScope.enter(self)
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
-        self._attr, AttrScope.current = self._entered.pop()
+        AttrScope.leave()
+        self._attr = self._own.pop()

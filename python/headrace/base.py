@@ -265,3 +265,12 @@ class PerThread(type):
     @current.setter
     def current(cls, scope):
         cls._thread.scope = scope
+
+    def enter(cls, scope):
+        """Makes a scope, which may be so already, the innermost one of this thread until `leave`."""
+        cls._thread.__dict__.setdefault("outer", []).append(cls.current)
+        cls.current = scope
+
+    def leave(cls):
+        """Goes back to the scope outside of the one that was entered last."""
+        cls.current = cls._thread.outer.pop()

@@ -23,7 +23,6 @@ class NameManager(metaclass=PerThread):
 
     def __init__(self):
         self._counter = {}
-        self._outer = []
 
     def get(self, name, hint):
         """Returns `name` when it is given, else `hint` with the next free number."""
@@ -34,12 +33,11 @@ class NameManager(metaclass=PerThread):
         return f"{hint}{count}"
 
     def __enter__(self):
-        self._outer.append(NameManager.current)
-        NameManager.current = self
+        NameManager.enter(self)
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
-        NameManager.current = self._outer.pop()
+        NameManager.leave()
 
 
 class Prefix(NameManager):

@@ -5,21 +5,9 @@ import gc
 
 import numpy
 import pytest
+from array_kinds import DTYPES, MODULES, host, same
 
 from headrace import nd, np
-
-DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool"]
-MODULES = pytest.mark.parametrize("module", [nd, np], ids=["nd", "np"])
-
-
-def host(dtype="float32"):
-    return numpy.arange(6).reshape(2, 3).astype(dtype)
-
-
-def same(array, expected):
-    assert array.shape == expected.shape
-    assert numpy.dtype(array.dtype) == expected.dtype
-    numpy.testing.assert_array_equal(array.asnumpy(), expected)
 
 
 @MODULES

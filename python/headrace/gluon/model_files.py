@@ -92,10 +92,10 @@ class _Reader:
         block._name, block._prefix = name, new
         renamed = type(block.params._params)()
         for known, parameter in block.params._params.items():
-            own = known.startswith(old)  # others are shared
-            renamed[new + known.removeprefix(old) if own else known] = parameter
-            if own and parameter.name == known:
-                parameter.name, parameter._var = new + known.removeprefix(old), None
+            now = new + known.removeprefix(old) if known.startswith(old) else known  # others are shared
+            renamed[now] = parameter
+            if parameter.name == known != now:
+                parameter.name, parameter._var = now, None
         block.params._params, block.params._prefix = renamed, new
 
     def _set_graph(self, block, described):

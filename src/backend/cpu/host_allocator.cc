@@ -154,7 +154,8 @@ void* HostAllocator::make_block(int index) noexcept {
   // uses it.
   const int64_t size = static_cast<int64_t>(region_bytes(index));
   if (counter_.reported() + pooled_.load(std::memory_order_relaxed) + size > physical_bytes_) return nullptr;
-  if (size >= kLeastCounted && size - free_swap() > available_memory()) return nullptr;
+  const int64_t missing = size < kLeastCounted ? 0 : size - available_memory();
+  if (missing > 0 && missing > free_swap()) return nullptr;
   return map_region(region_bytes(index));
 }
 

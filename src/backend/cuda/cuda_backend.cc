@@ -28,6 +28,17 @@ int count_devices() {
   return std::min(count, Accelerator::kMost);
 }
 
+// What `find` gives; null, which is logged, where the driver refuses it.
+template <class Find>
+auto unless_refused(const Find& find) noexcept -> decltype(find()) {
+  try {
+    return find();
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, "{}", error.what());
+    return nullptr;
+  }
+}
+
 class PinnedBackend final : public Backend {
  public:
   int device_count() const noexcept override {
@@ -44,13 +55,7 @@ class PinnedBackend final : public Backend {
     pinned_memory_lock().unlock();
   }
   Allocator* allocator(int id) noexcept override {
-    if (id < 0 || device_count() == 0) return nullptr;
-    try {
-      return &pinned_memory();
-    } catch (const std::exception& error) {
-      log(LogLevel::kError, "{}", error.what());
-      return nullptr;
-    }
+    return id < 0 || device_count() == 0 ? nullptr : unless_refused([] { return &pinned_memory(); });
   }
   Allocator* allocator_in_use(int) noexcept override { return pinned_memory_in_use(); }
 };
@@ -92,12 +97,7 @@ CudaDevice& CudaBackend::device_in_use() {
 
 CudaDevice* CudaBackend::find(int id) noexcept {
   if (id < 0 || id >= device_count()) return nullptr;
-  try {
-    return &device(id);
-  } catch (const std::exception& error) {
-    log(LogLevel::kError, "{}", error.what());
-    return nullptr;
-  }
+  return unless_refused([&] { return &device(id); });
 }
 
 Allocator* CudaBackend::allocator(int id) noexcept {
