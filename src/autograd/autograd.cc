@@ -10,6 +10,7 @@
 #include "headrace/sparse.hpp"
 #include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/invoke_by_name.h"
 #include "op/thread_state.h"
 
 namespace headrace {
@@ -37,6 +38,14 @@ auto walking(bool recording, bool training) {
   };
 }
 
+const Storage* storage_of(const NDArray& array) {
+  return array && array.storage_kind() == StorageKind::kDense ? array.view()->storage() : nullptr;
+}
+
+bool is_among(const Storage* storage, std::span<const NDArray> arrays) {
+  return storage && std::ranges::find(arrays, storage, storage_of) != arrays.end();
+}
+
 // What the walk knows of one node.
 struct Entry {
   NodePtr node;                     // kept: freeing the graph drops the links that hold it
@@ -62,6 +71,7 @@ class Walk {
 
   // What an operator gives whose gradient is zero takes any head gradient, as nothing reads it.
   void seed(std::span<const NDArray> heads, std::span<const NDArray> head_gradients) {
+    head_gradients_ = head_gradients;
     for (size_t i = 0; i < heads.size(); ++i) {
       const NDArray& head = heads[i];
       if (const OpDef* op = head.node()->op; op && op->zero_gradient) {
@@ -196,11 +206,13 @@ class Walk {
     }
   }
 
-  // The leaf's own array, where this is the only gradient that will reach it, and it is dense.
+  // The leaf's own array, where this is the only gradient that will reach it, it is dense, and nothing of this walk
+  // reads what it holds.
   NDArray target_for(const Node& leaf, const Entry& entry) const {
     bool direct = to_leaves_ && !keep_links_ && leaf.is_leaf && leaf.request == GradReq::kWrite && entry.uses == 1 &&
                   leaf.gradient.storage_kind() == StorageKind::kDense &&
-                  is_dense(leaf.gradient.shape(), leaf.gradient.strides());
+                  is_dense(leaf.gradient.shape(), leaf.gradient.strides()) && leaf.gradient.view()->tape() == 0 &&
+                  !is_among(storage_of(leaf.gradient), head_gradients_);
     return direct ? leaf.gradient.off_tape() : NDArray();
   }
 
@@ -291,6 +303,7 @@ class Walk {
   // Of the node whose rule runs; memory for all of them.
   std::pmr::vector<NDArray> inputs_{&memory_}, outputs_{&memory_}, results_{&memory_}, targets_{&memory_};
   std::pmr::vector<uint8_t> wanted_{&memory_};
+  std::span<const NDArray> head_gradients_;  // those that were given
   bool keep_links_, to_leaves_, is_last_, reaches_leaf_ = false;
 };
 
@@ -302,6 +315,17 @@ void check_head_gradients(std::span<const NDArray> heads, std::span<const NDArra
 
 void check_recorded(std::span<const NDArray> heads) {
   for (const NDArray& head : heads) check(head && place_on_tape(head), ErrorKind::kRuntime, "{}", Walk::kNotInGraph);
+}
+
+// What a program is given it may write to, and rules pass heads on as they are, as views and spread over a shape.
+void separate(std::span<NDArray> gradients, std::span<const NDArray> variables, std::span<const NDArray> head_gradients,
+              bool recorded) {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const Storage* const storage = storage_of(gradients[i]);
+    const bool is_shared = is_among(storage, head_gradients) || is_among(storage, variables) ||
+                           is_among(storage, gradients.first(i)) || (storage && repeats_elements(gradients[i]));
+    if (is_shared) gradients[i] = recorded ? call("_copy", {gradients[i]}) : own_copy(gradients[i]);
+  }
 }
 
 }  // namespace
@@ -365,6 +389,7 @@ std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArra
     if (create_graph && !place_on_tape(gradient))
       record_node({&variable, 1}, {&gradient, 1}, [zeros = zeros_like(variable)](Gradient& g) { g.set(0, zeros); });
   }
+  separate(gradients, variables, head_gradients, create_graph);
   return gradients;
 }
 
@@ -397,6 +422,9 @@ void end_of_tape(const Gradient& g, std::span<const NDArray> heads, std::span<ND
     if (gradient) gradient = *next++;
 }
 
+// The program's code may write to what it is given.
+NDArray apart(const NDArray& head) { return storage_of(head) ? own_copy(head) : head; }
+
 }  // namespace
 
 void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step, const char* once) {
@@ -409,7 +437,7 @@ void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, 
   record_node(inputs, outputs, [step = std::move(step), types = std::move(types), devices, once](Gradient& g) {
     std::vector<NDArray> heads;
     for (size_t k = 0; k < types.size(); ++k)
-      heads.push_back(g.has_head(k) ? g.head(k) : full(types[k].shape(), 0, types[k].dtype(), devices[k]));
+      heads.push_back(g.has_head(k) ? apart(g.head(k)) : full(types[k].shape(), 0, types[k].dtype(), devices[k]));
     std::vector<bool> wanted;
     for (size_t i = 0; i < g.input_count(); ++i) wanted.push_back(g.wants(i));
     std::vector<NDArray> gradients = step(heads, wanted);

@@ -70,6 +70,10 @@ std::string Gathering::reason_against(const Node& node) {
   const char* const name = name_of(node.role());
   if (node.version() != kVersion)
     return fmt::format("the {} is Headrace {}, the scheduler {}; use one version", name, node.version(), kVersion);
+  if (node.role() != WORKER && node.role() != SERVER)
+    return fmt::format("nobody sits down here as {}; the nodes of a job are workers and servers",
+                       static_cast<int>(node.role()));
+  if (node.joins() && node.role() != WORKER) return "only workers join a job that has begun";
   if (node.joins()) return reason_against_joining(node);
   if (node.workers() != static_cast<uint32_t>(job_.workers) || node.servers() != static_cast<uint32_t>(job_.servers))
     return fmt::format(

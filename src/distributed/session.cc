@@ -39,7 +39,6 @@ Session& Session::get(const std::string& type, bool asynchronous) {
   static std::mutex mutex;
   std::lock_guard guard(mutex);
   std::unique_ptr<Session>& known = session();
-  static pid_t owner = 0;
   if (!known) {
     runtime();
     const Job job = job_of_worker(type, asynchronous);
@@ -47,15 +46,11 @@ Session& Session::get(const std::string& type, bool asynchronous) {
       const auto route = routes.find(address);
       return route == routes.end() ? address : route->second;
     });
-    owner = getpid();
     std::atexit([] {  // a forked process has none of the threads that would have to end
-      if (getpid() == owner) session().reset();
+      if (session() && session()->is_own()) session().reset();
     });
   }
-  check(getpid() == owner, ErrorKind::kRuntime,
-        "kvstore: a '{}' store was asked for in a process that a worker has forked; only the worker itself takes part "
-        "in the job",
-        type);
+  known->check_is_own();
   return *known;
 }
 
@@ -123,6 +118,14 @@ std::string Session::name_of(size_t server) const {
   return fmt::format("server {} at {}", server, serving_.at(server).address());
 }
 
+bool Session::is_own() const noexcept { return getpid() == process_; }
+
+void Session::check_is_own() const {
+  check(is_own(), ErrorKind::kRuntime,
+        "kvstore: a process that a worker has forked uses a store that several processes share; only the worker itself "
+        "takes part in the job");
+}
+
 void Session::barrier() {
   raise_failure();
   membership_.barrier();
@@ -141,6 +144,7 @@ Session::~Session() {
 // --- what is sent ----------------------------------------------------------------------------------------------------
 
 std::shared_ptr<void> Session::announce() {
+  check_is_own();
   {
     std::lock_guard guard(mutex_);
     ++announced_;
@@ -182,6 +186,7 @@ void Session::send(size_t server, Request request, Load load, std::shared_ptr<Ro
 }
 
 void Session::transfer(size_t server, Request request, Load load, bool moves, Hear hear) {
+  check_is_own();
   check_size("distributed", "exchange", server, request, load);
   moving_ += moves;
   links_[server]->ask(
@@ -198,6 +203,7 @@ void Session::fail_with(const std::string& why) {
 }
 
 void Session::raise_failure() const {
+  check_is_own();
   std::lock_guard guard(mutex_);
   check(failure_.empty(), ErrorKind::kRuntime, "{}", failure_);
 }
@@ -205,6 +211,7 @@ void Session::raise_failure() const {
 // --- what is asked for -----------------------------------------------------------------------------------------------
 
 std::shared_ptr<Session::Answers> Session::ask(const char* what, std::vector<Call>& calls) {
+  check_is_own();
   for (const Call& call : calls) check_size("kvstore", what, call.server, call.request, call.load);
   const auto answers = std::make_shared<Answers>();  // guarded by mutex_
   answers->statuses.resize(calls.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <grpcpp/grpcpp.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -63,6 +64,10 @@ class Session {
   std::string name_of(size_t server) const;
   // Raises RuntimeError when a push has failed since, or a server or the scheduler was lost.
   void raise_failure() const;
+  // Whether this is the process that made the session; RuntimeError where it is one that was forked from it, which
+  // would speak into the connections of its parent. All that sends or waits asks for it first.
+  bool is_own() const noexcept;
+  void check_is_own() const;
 
   // What a server is asked for, and what comes back.
   struct Call {
@@ -97,6 +102,7 @@ class Session {
   void follow(const Serving& serving);                              // the process that serves from now on
   void check_size(const char* of, const char* what, size_t server, const Request& request, const Load& load) const;
 
+  const pid_t process_ = getpid();
   const size_t most_bytes_;  // of a message
   const bool has_replicas_;
   const std::shared_ptr<Room> room_;

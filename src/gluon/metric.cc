@@ -38,7 +38,8 @@ struct Scores {
 Scores scores_of(const std::string& name, const NDArray& labels, const NDArray& preds) {
   check_arrays(name, labels, preds);
   const int64_t classes = preds.ndim() == 0 ? 1 : preds.shape().back();
-  check_fit(name, labels.size() * classes == preds.size(), labels, preds);
+  const bool has_class = classes > 0 || labels.size() == 0;
+  check_fit(name, has_class && labels.size() * classes == preds.size(), labels, preds);
   return {whole_numbers(labels), floats(preds), classes};
 }
 

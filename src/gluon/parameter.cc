@@ -209,9 +209,11 @@ void Parameter::replicate(const NDArray& values) {
   attach_gradients();
 }
 
+bool Parameter::has_gradient() const noexcept { return grad_req_ != "null" && is_floating(dtype_); }
+
 void Parameter::attach_gradients() {
   ++version_;
-  if (grad_req_ == "null" || !is_floating(dtype_)) return;
+  if (!has_gradient()) return;
   for (NDArray& one : data_) autograd::attach_grad(one, grad_req_);
 }
 

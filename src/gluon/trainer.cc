@@ -38,7 +38,7 @@ struct Slot {
   std::shared_ptr<Parameter> parameter;
   std::vector<State> states;  // of each device, or of the store alone; empty: none yet
 
-  bool is_trained() const { return parameter->grad_req() != "null"; }
+  bool is_trained() const { return parameter->has_gradient(); }
 };
 
 int64_t updates_of(const Slot& slot) { return slot.states.empty() ? 0 : slot.states[0].updates; }

@@ -153,7 +153,8 @@ void push_graph(const char* name, std::shared_ptr<const CompiledGraph> compiled,
   const CompiledGraph& steps = *compiled;
   const std::span<const CompiledGraph::Segment> segments = steps.segments();
   StoragePtr scratch = over_inputs ? over_inputs : steps.make_scratch(device);
-  Storage* const common = segments.size() > 1 ? scratch.get() : nullptr;
+  // What several tasks use: the segments, and other passes over the same inputs.
+  Storage* const common = segments.size() > 1 || over_inputs ? scratch.get() : nullptr;
   const auto kind = over_inputs ? CompiledGraph::Scratch::kOverInputs : CompiledGraph::Scratch::kOwn;
   GraphRun run{std::move(compiled), {}, inputs.size(), kept, std::move(scratch), kind, std::move(draws.tickets)};
   run.views.reserve(inputs.size() + outputs.size());
@@ -378,11 +379,16 @@ struct CachedOp::Backward {
       }
     }
     reads.insert(reads.end(), saved.begin(), saved.end());
+    const auto is_read = [&](const NDArray& target) {
+      return std::ranges::any_of(reads,
+                                 [&](const NDArray& one) { return one.view()->storage() == target.view()->storage(); });
+    };
     for (size_t k = 0; k < compiled->gradient_of.size(); ++k) {
       const size_t i = compiled->gradient_of[k];
       const View& type = *graph.values[static_cast<size_t>(graph.outputs[k])].type;
       const NDArray& target = g.target(i);
-      const bool fits = target && target.dtype() == type.dtype() && target.strides() == type.strides();
+      const bool fits =
+          target && target.dtype() == type.dtype() && target.strides() == type.strides() && !is_read(target);
       writes.push_back(fits ? target.off_tape() : make_array(type, device));
       g.set(i, writes.back());
     }

@@ -37,7 +37,12 @@ std::vector<NDArray> rewired(std::span<const NDArray> heads, Replacement replace
   std::unordered_map<const Node*, NodePtr> copies;
   const auto mapped = [&](const NDArray& entry) {
     const Node* node = entry.node().get();
-    if (auto found = replaced.find(node); found != replaced.end()) return found->second.at(entry.output_index());
+    if (auto found = replaced.find(node); found != replaced.end()) {
+      const std::vector<NDArray>& outputs = found->second;
+      check(entry.output_index() < outputs.size(), ErrorKind::kRuntime, "{} has {} outputs; output {} was asked for",
+            node->label ? node->label->name : "the node", outputs.size(), entry.output_index());
+      return outputs[entry.output_index()];
+    }
     if (auto found = copies.find(node); found != copies.end())
       return output_of(found->second.get(), entry.output_index());
     return entry;

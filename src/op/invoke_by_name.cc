@@ -34,17 +34,28 @@ AttrsPtr attrs_from(const OpDef& op, std::span<const Option> options, size_t inp
   return AttrsPtr(attrs.get());
 }
 
+bool repeats_elements(const NDArray& array) {
+  for (size_t k = 0; k < array.shape().size(); ++k)
+    if (array.strides()[k] == 0 && array.shape()[k] > 1) return true;
+  return false;
+}
+
+NDArray own_copy(const NDArray& array) {
+  const Storage& storage = *array.view()->storage();
+  // What holds most of large memory takes it over when one of the two is written, and not before.
+  const bool is_most = 2 * static_cast<size_t>(array.size()) * item_size(array.dtype()) >= storage.bytes();
+  const bool may_share = is_most && storage.may_share() && !repeats_elements(array);
+  NDArray copy = may_share ? snapshot(array.off_tape()) : call("_copy", {array.off_tape()});
+  copy.set_node(array.node(), array.output_index());
+  return copy;
+}
+
 void take_own_memory(NDArray& result, std::span<const NDArray> arguments) {
   const auto storage_of = [](const NDArray& one) {
     return one && one.storage_kind() == StorageKind::kDense ? one.view()->storage() : nullptr;
   };
   const Storage* const storage = storage_of(result);
-  if (!storage || std::ranges::find(arguments, storage, storage_of) == arguments.end()) return;
-  // What holds most of large memory takes it over when one of the two is written, and not before.
-  const bool is_most = 2 * static_cast<size_t>(result.size()) * item_size(result.dtype()) >= storage->bytes();
-  NDArray copy = is_most && storage->may_share() ? snapshot(result.off_tape()) : call("_copy", {result.off_tape()});
-  copy.set_node(result.node(), result.output_index());
-  result = std::move(copy);
+  if (storage && std::ranges::find(arguments, storage, storage_of) != arguments.end()) result = own_copy(result);
 }
 
 std::vector<NDArray> invoke_apart(std::string_view operation, std::span<const NDArray> inputs,

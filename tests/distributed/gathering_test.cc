@@ -399,6 +399,17 @@ TEST_F(Refuses, TheRankOfAnother) {
   expect_refusal(node(WORKER, 2, 1), "rank 1 of 2 workers is asked for twice; DMLC_WORKER_ID differs between workers");
 }
 
+TEST_F(Refuses, AServerThatWouldJoin) {
+  Node joining = node(SERVER, 2);
+  joining.set_joins(true);
+  expect_refusal(joining, "only workers join a job that has begun");
+}
+
+TEST_F(Refuses, ARoleThatNoNodeHas) {
+  Node strange = node(static_cast<NodeRole>(7), 2);
+  expect_refusal(strange, "nobody sits down here as 7; the nodes of a job are workers and servers");
+}
+
 TEST_F(Refuses, AWorkerOfAnotherVersion) {
   Node old = node(WORKER, 2, 0);
   old.set_version("0.0.9");

@@ -23,6 +23,8 @@ class Parameter {
   const Shape& shape() const noexcept { return shape_; }
   DType dtype() const noexcept { return dtype_; }
   const std::string& grad_req() const noexcept { return grad_req_; }
+  // Whether backward writes one: grad_req asks for it, and the values are floating-point numbers.
+  bool has_gradient() const noexcept;
   // ValueError: another word than those of the constructor.
   void set_grad_req(std::string grad_req);
 

@@ -35,7 +35,7 @@ def trace(block, flat, in_format):
 def _trace_hybrid_forward(block, flat, in_format, names):
     """(symbol, format of the output) of `block.hybrid_forward`."""
     variables = [None if name is None else _variable(name, one) for name, one in zip(names, flat)]
-    with autograd.pause(autograd.is_training()), _composing.raised():
+    with _composing.raised():
         out = block._forward_symbols(*regroup(iter(variables), in_format))
     return as_one_symbol(out)
 

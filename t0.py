@@ -1,0 +1,3 @@
+import gluoncv
+
+print(gluoncv.__version__, gluoncv.__file__)
