@@ -40,6 +40,11 @@ TEST(Metrics, OfClasses) {
   expect_value(metric::Perplexity({}, 0), labels(), nd::transpose(scores()), "perplexity", 1.834404022475901);
 }
 
+TEST(Metrics, PredictionsHaveAClass) {
+  metric::Perplexity perplexity;
+  EXPECT_THROW(perplexity.update(labels(), array({}, {3, 0})), Error);
+}
+
 TEST(Metrics, OfNumbers) {
   const NDArray expected = array({1, 2, 3}), found = array({1, 3, 5});
   expect_value(metric::MAE(), expected, found, "mae", 1);

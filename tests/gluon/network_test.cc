@@ -148,6 +148,16 @@ TEST(Trainer, StepsByTheFormulas) {
   }
 }
 
+TEST(Trainer, LeavesWholeNumbersAlone) {
+  const auto counts = std::make_shared<gluon::Parameter>("counts", Shape{2});
+  counts->initialize(init::One());
+  counts->cast(DType::kInt32);
+  EXPECT_FALSE(counts->has_gradient());
+  gluon::Trainer trainer({{"counts", counts}}, "sgd");
+  trainer.step(1);
+  EXPECT_EQ(counts->data().to_vector<int32_t>(), (std::vector<int32_t>{1, 1}));
+}
+
 TEST(Trainer, StatesGoToAFileAndBack) {
   auto path = own_path("trainer.params");
   for (const char* optimizer : {"sgd", "adam", "ftml"}) {
