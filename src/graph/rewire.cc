@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
 
