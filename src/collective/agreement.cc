@@ -61,7 +61,10 @@ Agreement::Stream& Agreement::stream_of(uint32_t name) {
 }
 
 void Agreement::hear(int rank, std::span<const std::byte> block) {
-  if (rank == 0) has_news_ = is_stalled_ = false;
+  if (rank == 0) {
+    has_news_ = false;
+    stalled_ = 0;
+  }
   for (BlockReader reader(block); !reader.is_at_end();) hear_event(rank, reader);
 }
 
@@ -95,7 +98,7 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
   if (what == What::kOffered || what == What::kConnected || what == What::kBroken)
     return hear_of_gang(rank, {.what = what, .name = texts_[name], .call = texts_[told.text], .failure = failure});
   if (what == What::kStalled) {
-    is_stalled_ = true;
+    ++stalled_;
     return;
   }
   if (what == What::kJoined) {
@@ -233,7 +236,7 @@ std::vector<Decision> Agreement::decide() {
   }
   std::ranges::stable_sort(decisions, std::ranges::greater{}, &Decision::urgency);
   conclude_join();
-  if (is_stalled_ && !has_news_ && !awaits_values())
+  if (stalled_ == size_ && !has_news_ && !awaits_values())
     break_down("the ranks wait for each other: " + text_of_waits() + "; all ranks must make the same calls");
   return decisions;
 }

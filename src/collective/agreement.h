@@ -36,7 +36,7 @@ struct Event {
     kFinished,   // all ranks have ended, and all calls of this one are over: it takes no part in what comes after the
                  // block in which the last rank tells this
     kJoined,     // it has no more data, and waits for the calls of others
-    kStalled,    // of rank 0: nothing has happened anywhere for too long
+    kStalled,    // its program waits for calls of others, and nothing has happened anywhere for too long
     // Of the rank's accelerator (gang_agreement.h):
     kOffered,    // which it is, the name; the call is where all meet, of rank 0. With a failure: it has none
     kConnected,  // with those of all others; with a failure: it cannot be
@@ -131,7 +131,8 @@ class Agreement {
   int finished_ = 0;                                              // ranks
   std::vector<bool> has_joined_;                                  // by rank: it waits for the calls of others
   uint64_t joined_ = 0;
-  bool has_news_ = false, is_stalled_ = false;
+  bool has_news_ = false;
+  int stalled_ = 0;  // ranks, in their last blocks
   std::optional<CallFailure> broken_;
   GangAgreement gang_;
   bool is_gang_broken_ = false;

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/signals_blocked.h"
 #include "device/registry.h"
+#include "engine/runtime.h"
 #include "timeline/timeline.h"
 
 namespace headrace::collective {
@@ -23,7 +24,7 @@ using namespace std::chrono_literals;
 constexpr size_t kBlockBytes = 256;  // what a rank tells in one transfer; more takes a second one
 constexpr size_t kInlineBytes = kBlockBytes - sizeof(uint32_t);
 constexpr std::chrono::microseconds kLeastPace = 50us, kMostPace = 2ms;  // between cycles in which nobody has news
-constexpr auto kStall = 5s;                                              // without news, while all ranks wait
+constexpr auto kStall = 5s;                                              // without news, while programs wait
 constexpr auto kPatience = 10s;                                          // with others, when this rank has failed
 
 std::string error_text(std::exception_ptr error) {
@@ -155,6 +156,7 @@ bool Group::is_wanted_on_host(Request& request) {
 void Group::run(const std::string& name, std::string call, Work work) {
   const RequestPtr request = announce(name, std::move(call));
   ready(request, std::move(work), 0);
+  runtime().engine.hand_over();
   const Counted counted(*waiting_);
   wait(*request);
 }
@@ -164,6 +166,7 @@ void Group::state(std::string name, std::string call) {
 }
 
 bool Group::others_go_on() {
+  runtime().engine.hand_over();
   check(getpid() == process_, ErrorKind::kRuntime,
         "distributed: join was called in a process that a rank has forked; only the rank itself takes part");
   std::unique_lock lock(mutex_);
@@ -386,9 +389,15 @@ void Group::agree_alone() {
   conclude();
 }
 
+// For calls of other ranks, and nothing runs after which it would go on.
+bool Group::program_waits() const {
+  const Engine& engine = runtime().engine;
+  return (*waiting_ > 0 || engine.is_awaited()) && engine.rests();
+}
+
 void Group::start_cycle() {
   const bool has_waited = (ready_ > 0 || is_joining_) && untold_.empty() && Clock::now() - last_news_ > kStall;
-  if (rank_ == 0 && has_waited) untold_.push_back({.what = Event::What::kStalled});
+  if (has_waited && program_waits()) untold_.push_back({.what = Event::What::kStalled});
   block_ = agreement_->block_of(untold_);
   untold_.clear();
   is_join_told_ = is_joining_;

@@ -92,6 +92,7 @@ class Group {
   bool agree();
   bool waits_for_others() const;
   bool wants_to_agree() const;
+  bool program_waits() const;
   void start_cycle();
   void agree_alone();
   bool end_cycle();

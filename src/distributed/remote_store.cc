@@ -252,6 +252,10 @@ bool RemoteStore::others_go_on(const kvstore::Key& key) {
   request.set_head(kJoin);
   request.set_body(std::to_string(found->second.pushes));
   request.set_repeats(true);
+  const LongWait told([&] {
+    return fmt::format("kvstore join: {} has no more data, and waits until the others have none, or push key {} again",
+                       name_of_worker(session_), to_string(key));
+  });
   return session_.exchange("join", calls) && calls[0].reply.answer() == "1";
 }
 

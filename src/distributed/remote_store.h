@@ -76,6 +76,7 @@ class RemoteStore final : public kvstore::KVStore {
     uint64_t pushes = 0;
   };
   class Sending;
+  struct Pulling;
   struct Receiving;
 
   // --- remote_store.cc: calls and settings ---
@@ -97,6 +98,7 @@ class RemoteStore final : public kvstore::KVStore {
   void send(Remote& remote, const NDArray& value, const std::shared_ptr<Sending>& sending, int urgency);
   void push_dense(const kvstore::Part& part, NDArray value, int priority);
   void push_rows(const kvstore::Part& part);
+  Pulling pulling(bool holds_program) const;
   void receive(std::span<const kvstore::Part> parts, int priority);
   NDArray receive_rows(const kvstore::Part& part, const std::vector<int64_t>* rows);
 

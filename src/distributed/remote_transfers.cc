@@ -216,14 +216,8 @@ void RemoteStore::push(std::span<const Item> items, int priority) {
 
 // --- pull ------------------------------------------------------------------------------------------------------------
 
-// Two tasks: one asks the servers for arrays, behind the pushes of these and before later ones, so that sums come while
-// others are sent; one waits for them. Servers answer when others have pushed, so it waits for pushes alone, and these
-// for nobody.
-struct RemoteStore::Receiving {
-  struct Landing {
-    NDArray array;  // packed, in host memory
-    size_t shards;
-  };
+// What is asked of servers, and is there when others have pushed.
+struct RemoteStore::Pulling {
   struct Asked {
     size_t server;
     Place place;
@@ -231,16 +225,17 @@ struct RemoteStore::Receiving {
   };
 
   Session& session;
-  std::shared_ptr<void> announced;
-  std::function<bool()> arrive;  // as a Wait has it
-  bool waits_for_servers;        // alone, not for other workers
-  std::vector<std::shared_ptr<Var>> orders = {};
-  std::vector<Landing> landings = {};
-  std::vector<Session::Call> calls = {};  // of the shards of all landings, in order
-  std::shared_ptr<Var> asking = std::make_shared<Var>();
+  std::function<bool()> arrive;  // these two: as a Wait has them
+  bool holds_program;
+  bool waits_for_servers;  // alone, not for other workers
+  std::vector<Session::Call> calls = {};
   kvstore::Key first = {};
   std::shared_ptr<Session::Answers> answers = {};
   std::shared_ptr<std::vector<Asked>> asked = std::make_shared<std::vector<Asked>>();  // of the calls
+
+  PullRequest& add(size_t server) {
+    return *calls.emplace_back(Session::Call{.server = server}).request.mutable_pull();
+  }
 
   void ask() {
     if (!calls.empty()) first = key_of(calls[0].request.pull().place().key());
@@ -249,15 +244,7 @@ struct RemoteStore::Receiving {
     answers = session.ask("pull", calls);
   }
 
-  void take() {
-    if (!await()) return;
-    std::span<const Session::Call> left = calls;
-    for (const Landing& landing : landings) {
-      land(landing.array, left.first(landing.shards));
-      left = left.subspan(landing.shards);
-    }
-  }
-
+  // False: the process is ending.
   bool await() {
     const LongWait told([&] {
       if (waits_for_servers)
@@ -274,7 +261,7 @@ struct RemoteStore::Receiving {
     wait.awaited = [&session = session, answers = answers, asked = asked] {
       return awaited(session, *answers, *asked);
     };
-    wait.holds_program = false;
+    wait.holds_program = holds_program;
     const Standstill::Scope waits(session.standstill(), std::move(wait));
     return session.await("pull", *answers, calls);
   }
@@ -296,6 +283,31 @@ struct RemoteStore::Receiving {
     }
     return {};
   }
+};
+
+// Two tasks: one asks the servers for arrays, behind the pushes of these and before later ones, so that sums come while
+// others are sent; one waits for them. Servers answer when others have pushed, so it waits for pushes alone, and these
+// for nobody.
+struct RemoteStore::Receiving {
+  struct Landing {
+    NDArray array;  // packed, in host memory
+    size_t shards;
+  };
+
+  Pulling pulling;  // the shards of all landings, in order
+  std::shared_ptr<void> announced;
+  std::vector<std::shared_ptr<Var>> orders = {};
+  std::vector<Landing> landings = {};
+  std::shared_ptr<Var> asking = std::make_shared<Var>();
+
+  void take() {
+    if (!pulling.await()) return;
+    std::span<const Session::Call> left = pulling.calls;
+    for (const Landing& landing : landings) {
+      land(landing.array, left.first(landing.shards));
+      left = left.subspan(landing.shards);
+    }
+  }
 
   static void land(const NDArray& array, std::span<const Session::Call> shards) {
     const View& view = *array.view();
@@ -315,10 +327,16 @@ struct RemoteStore::Receiving {
   }
 };
 
+RemoteStore::Pulling RemoteStore::pulling(bool holds_program) const {
+  return {.session = session_,
+          .arrive = wait_of({}).arrive,
+          .holds_program = holds_program,
+          .waits_for_servers = sharing_.asynchronous && sharing_.staleness < 1};
+}
+
 // Into the first array of each part, where that is as what is stored.
 void RemoteStore::receive(std::span<const Part> parts, int priority) {
-  const bool waits_for_servers = sharing_.asynchronous && sharing_.staleness < 1;
-  const auto body = std::make_shared<Receiving>(session_, session_.announce(), wait_of({}).arrive, waits_for_servers);
+  const auto body = std::make_shared<Receiving>(pulling(false), session_.announce());
   std::vector<Var*> orders, reads, writes;
   for (const Part& part : parts) {
     Remote& remote = remote_of(part);
@@ -327,7 +345,7 @@ void RemoteStore::receive(std::span<const Part> parts, int priority) {
                            out.dtype() == part.entry().dtype && out.is_contiguous();
     const NDArray landing = is_direct ? out : NDArray::empty(out.shape(), part.entry().dtype);
     for (const Shard& shard : remote.shards) {
-      PullRequest& request = *body->calls.emplace_back(Session::Call{.server = shard.owner}).request.mutable_pull();
+      PullRequest& request = body->pulling.add(shard.owner);
       set_place(part.key(), *request.mutable_place());
       request.set_pushes(remote.pushes);
     }
@@ -346,7 +364,7 @@ void RemoteStore::receive(std::span<const Part> parts, int priority) {
                                  .cost_ns = Engine::kInlineCostNs,
                                  .priority = Priority::kHigh,
                                  .urgency = priority},
-                        [body] { body->ask(); });
+                        [body] { body->pulling.ask(); });
   reads.push_back(asking);
   runtime().engine.push(TaskSpec{.name = "kvstore receive",
                                  .reads = reads,
@@ -364,15 +382,15 @@ void RemoteStore::receive(std::span<const Part> parts, int priority) {
 // The stored rows; `rows` null: all. Waits.
 NDArray RemoteStore::receive_rows(const Part& part, const std::vector<int64_t>* rows) {
   Remote& remote = remote_of(part);
-  std::vector<Session::Call> calls(1);
-  calls[0].server = remote.shards[0].owner;
-  PullRequest& request = *calls[0].request.mutable_pull();
+  Pulling asking = pulling(true);
+  PullRequest& request = asking.add(remote.shards[0].owner);
   set_place(part.key(), *request.mutable_place());
   request.set_pushes(remote.pushes);
   request.set_only_rows(rows != nullptr);
   if (rows) request.mutable_rows()->Assign(rows->begin(), rows->end());
-  if (!session_.exchange("pull", calls)) return part.entry().stored;
-  return array_of(calls[0].reply.value(), calls[0].elements);
+  asking.ask();
+  if (!asking.await()) return part.entry().stored;
+  return array_of(asking.calls[0].reply.value(), asking.calls[0].elements);
 }
 
 void RemoteStore::pull_parts(std::span<const Part> parts, int priority) {

@@ -127,6 +127,7 @@ void Session::check_is_own() const {
 }
 
 void Session::barrier() {
+  runtime().engine.hand_over();
   raise_failure();
   membership_.barrier();
 }
@@ -240,6 +241,7 @@ bool Session::has_come(const Answers& answers, size_t i) const {
 }
 
 bool Session::await_all(const Answers& answers) {
+  runtime().engine.hand_over();
   struct Waiting {
     Session& session;
     ~Waiting() {

@@ -151,6 +151,10 @@ bool Engine::wait_all_for(std::chrono::nanoseconds limit) {
   return true;
 }
 
+void Engine::hand_over() noexcept {
+  if (scheduler_) scheduler_->hand_over();
+}
+
 void Engine::drain() noexcept {
   if (scheduler_) scheduler_->drain();
 }

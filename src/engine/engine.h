@@ -154,6 +154,10 @@ class Engine {
   // what such a task was to write does not show the error, so the program that pushed it asks here.
   void raise_kept();
 
+  // For a thread that goes to wait for something else than tasks: others may begin at once what it has pushed, and was
+  // left to it as it would soon wait for it.
+  void hand_over() noexcept;
+
   // Waits until nothing is queued or running; errors stay where they are.
   void drain() noexcept;
 

@@ -198,6 +198,8 @@ void Scheduler::submit(Task* task) {
     if (urgent || context.batch.size() >= kBatchTasks || context.batch_cost_ns >= worth_waking_ns() ||
         drained_.has_sleepers())
       flush(context);
+  } else if (urgent && !context.batch.empty()) {
+    flush(context);  // what it waits for is urgent, too
   }
   throttle(context);
 }

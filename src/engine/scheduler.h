@@ -50,6 +50,7 @@ class Scheduler {
   // Raises the oldest error that has not been raised.
   bool wait_all(Deadline deadline);
 
+  void hand_over() noexcept { flush(threads_.current()); }
   void drain() noexcept;
   int worker_count() const noexcept { return compute_.limit(); }
   int64_t pending() const noexcept;

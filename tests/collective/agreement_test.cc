@@ -183,6 +183,12 @@ TEST(Agreement, RanksThatWaitForEachOtherAreTold) {
   EXPECT_TRUE(ranks.cycle().empty());
   ranks.tell(0, {.what = What::kStalled});
   ranks.cycle();
+  EXPECT_EQ(ranks.why_broken(), "");  // the program of rank 1 works
+  ranks.tell(1, {.what = What::kStalled});
+  ranks.cycle();
+  EXPECT_EQ(ranks.why_broken(), "");  // and now that of rank 0 does
+  for (int rank = 0; rank < 2; ++rank) ranks.tell(rank, {.what = What::kStalled});
+  ranks.cycle();
   EXPECT_THAT(ranks.why_broken(), HasSubstr("rank 0 calls sum a; rank 1 calls barrier"));
 }
 
@@ -191,10 +197,13 @@ TEST(Agreement, SlowValuesAreNoStall) {
   for (int rank = 0; rank < 2; ++rank) ranks.announce(rank, "a", "sum a");
   ranks.ready(0, "a");
   ranks.cycle();
-  ranks.tell(0, {.what = What::kStalled});
+  const auto stall = [&] {
+    for (int rank = 0; rank < 2; ++rank) ranks.tell(rank, {.what = What::kStalled});
+  };
+  stall();
   ranks.cycle();
   EXPECT_EQ(ranks.why_broken(), "");
-  ranks.tell(0, {.what = What::kStalled});  // while there is news
+  stall();  // while there is news
   ranks.ready(1, "a");
   EXPECT_EQ(ranks.cycle().size(), 1U);
   EXPECT_EQ(ranks.why_broken(), "");

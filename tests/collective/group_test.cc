@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "collective/operations.h"
 #include "tests/support/arrays.h"
@@ -333,6 +335,21 @@ TEST(Group, RanksThatWaitForEachOtherAreToldSlow) {
       all_reduce(group, "loss", Fold::kSum, array({1})).wait_to_read();
     };
     EXPECT_THAT(wait, ThrowsMessage<Error>(testing::AllOf(HasSubstr("rank 0 calls barrier"), HasSubstr("of loss"))));
+  });
+}
+
+// One whose program works, and calls what the other waits for afterwards, is no such rank, however long it takes.
+TEST(Group, ARankMayWorkForLongBetweenItsCallsSlow) {
+  on_groups(2, [](Group& group) {
+    const auto sum = [&] { return all_reduce(group, "loss", Fold::kSum, array({1})); };
+    NDArray loss;
+    if (group.rank() == 1) {
+      loss = sum();
+      std::this_thread::sleep_for(std::chrono::seconds(8));
+    }
+    barrier(group);
+    if (group.rank() == 0) loss = sum();
+    EXPECT_THAT(loss.to_vector<float>(), ElementsAre(2));
   });
 }
 

@@ -464,6 +464,28 @@ TEST(Engine, WaitForOneTaskDoesNotStrandTheOthers) {
   }
 }
 
+// What costs less than waking a worker is left to the thread that pushes it, until others need it.
+TEST(Engine, WhatIsLeftToAThreadIsHandedOverWhenOthersNeedIt) {
+  Engine engine(config_with(2));
+  Var x, sent;
+  std::array<Var*, 1> made{&x}, sends{&sent};
+  const auto push = [&](double cost_ns, std::span<Var* const> reads, std::span<Var* const> writes, Priority priority) {
+    engine.push({.name = "task", .reads = reads, .writes = writes, .cost_ns = cost_ns, .priority = priority}, [] {});
+  };
+  const auto has_run = [&] {
+    for (int i = 0; engine.pending() > 0 && i < 10'000; ++i) std::this_thread::sleep_for(milliseconds(1));
+    return engine.pending() == 0;
+  };
+  for (int round = 0; round < 20; ++round) {
+    push(Engine::kInlineCostNs, {}, made, Priority::kNormal);
+    if (round % 2)
+      engine.hand_over();
+    else
+      push(kCheap, made, sends, Priority::kHigh);
+    ASSERT_TRUE(has_run()) << round;
+  }
+}
+
 TEST(Engine, NothingBeginsBesideLoopsThatUseAllCores) {
   if (core_count() < 2) GTEST_SKIP() << "no loop uses several threads here";
   Engine engine(config_with(2));

@@ -127,6 +127,7 @@ IN_AN_EXCHANGE = (
     [
         ("barrier", AT_A_BARRIER, "worker 1 waits until all have pushed key 'a' as often as it has"),
         ("init", AT_A_BARRIER, "worker 1 waits for key 'c' to be inited"),
+        ("rows", AT_A_BARRIER, "worker 1 waits until all have pushed key 'rows' as often as it has"),
         ("exchange", AT_A_BARRIER, IN_AN_EXCHANGE),
         ("joining", AT_A_BARRIER, IN_AN_EXCHANGE),
         ("objects", AT_A_BARRIER, IN_AN_EXCHANGE),

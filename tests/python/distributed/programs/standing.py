@@ -11,6 +11,7 @@ SECONDS = 8  # more than it takes to find out that nobody goes on
 def main(how):
     store = kv.create("dist_sync")
     store.init(["a", "b"], [nd.zeros((4,))] * 2)
+    store.init("rows", nd.zeros((4, 2)).tostype("row_sparse"))
     ones, out = nd.ones((4,)), nd.zeros((4,))
     if how in ("exchange", "objects"):
         distributed.barrier()
@@ -23,6 +24,9 @@ def main(how):
     elif how == "barrier":
         store.pushpull("a", ones, out=out)
         out.wait_to_read()
+    elif how == "rows":
+        store.push("rows", nd.ones((4, 2)).tostype("row_sparse"))
+        store.row_sparse_pull("rows", out=nd.zeros((4, 2)).tostype("row_sparse"), row_ids=nd.array([1]))
     elif how == "init":
         store.init("c", ones)
     elif how in ("exchange", "joining"):
