@@ -136,9 +136,11 @@ class Company {
  public:
   // Where other processes have the cores, loops are not shared for a while.
   bool is_wanted() noexcept {
-    const int left = avoided_.load(std::memory_order_relaxed);
-    if (left > 0) avoided_.store(left - 1, std::memory_order_relaxed);
-    return left == 0;
+    const uint64_t until = avoided_until_.load(std::memory_order_relaxed);
+    if (until == 0) return true;
+    if (steady_ns() < until) return false;
+    avoided_until_.store(0, std::memory_order_relaxed);
+    return true;
   }
 
   void note(Outcome outcome) noexcept {
@@ -148,7 +150,7 @@ class Company {
     }
     set(alone_, 0);
     set(patience_, kLeastPatience);
-    if (outcome == Outcome::kHeldUp) avoided_.store(kAvoided, std::memory_order_relaxed);
+    if (outcome == Outcome::kHeldUp) avoided_until_.store(steady_ns() + kAvoidedNs, std::memory_order_relaxed);
   }
 
   bool is_missed() noexcept {
@@ -160,8 +162,8 @@ class Company {
   }
 
  private:
-  static constexpr int kLeastPatience = 2, kMostPatience = 1 << 16;  // loops
-  static constexpr int kAvoided = 2048;  // loops: they take several times as long as a thread stays without a core
+  static constexpr int kLeastPatience = 1, kMostPatience = 1 << 16;  // loops
+  static constexpr uint64_t kAvoidedNs = 12'000'000;  // several times as long as a thread stays without a core
 
   // Without taking the cache line from other cores where nothing changes.
   static void set(std::atomic<int>& variable, int value) noexcept {
@@ -170,7 +172,7 @@ class Company {
 
   std::atomic<int> alone_{0};  // loops in a row that nobody joined
   std::atomic<int> patience_{kLeastPatience};
-  std::atomic<int> avoided_{0};  // loops that will not be shared
+  std::atomic<uint64_t> avoided_until_{0};  // steady_ns(); 0: loops are shared
 };
 
 constinit Company company;

@@ -184,8 +184,10 @@ void wide_for(int64_t begin, int64_t end, int64_t grain, int threads, FunctionRe
   });
 }
 
-// A piece of a shared loop takes about this long.
+// A piece of a shared loop takes about this long, or more in a loop that has enough of them to even out what threads
+// do.
 constexpr double kSharedPieceNs = 1'500;
+constexpr double kMostSharedPairs = 8;
 
 bool is_shared(int64_t n, int64_t grain, double cost_ns) noexcept {
   return n > grain && cost_ns >= kLeastSharedNs && cost_ns < 2 * kCostPerThreadNs && idle_cores() > 1;
@@ -193,7 +195,7 @@ bool is_shared(int64_t n, int64_t grain, double cost_ns) noexcept {
 
 // An even number of pieces, as mostly two threads share them: the third of three would leave one of them without work.
 void shared_for(int64_t n, int64_t grain, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) {
-  const int64_t pairs = std::max<int64_t>(1, std::lround(cost_ns / (2 * kSharedPieceNs)));
+  const int64_t pairs = std::lround(std::clamp(cost_ns / (2 * kSharedPieceNs), 1.0, kMostSharedPairs));
   const int64_t grains = (n + grain - 1) / grain, piece = (grains + 2 * pairs - 1) / (2 * pairs) * grain;
   share_loop(static_cast<int32_t>((n + piece - 1) / piece),
              [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); });

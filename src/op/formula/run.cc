@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "op/formula/iteration.h"
 #include "op/formula/machine.h"
+#include "op/simd/memory.h"
 
 namespace headrace {
 namespace {
@@ -14,8 +15,8 @@ constexpr int64_t kSmallCount = 4096;
 constexpr int kSmallSlots = 64, kSmallScalars = 32;
 constexpr size_t kSmallBytes = 16 * 1024;
 constexpr double kCallNs = 30;
-constexpr double kNsPerCachedByte = 0.01, kNsPerByte = 0.06;
-constexpr double kCacheBytes = 1 << 20;
+constexpr double kNsPerCachedByte = 0.01, kNsPerSharedCacheByte = 0.02, kNsPerByte = 0.06;
+constexpr double kCacheBytes = 1 << 20;  // of a core
 
 void check_counts(const Program& program, size_t inputs, size_t outputs, size_t parameters) {
   const auto expected_inputs = static_cast<size_t>(program.num_inputs());
@@ -55,7 +56,10 @@ bool run_small(const Program& program, const Shape& space, int64_t count, std::s
 
 double cost_ns(const Program& program, int64_t elements) {
   const double bytes = static_cast<double>(elements) * program.bytes_per_element();
-  const double memory = bytes * (bytes < kCacheBytes ? kNsPerCachedByte : kNsPerByte);
+  const double ns_per_byte = bytes < kCacheBytes                                 ? kNsPerCachedByte
+                             : bytes < static_cast<double>(simd::stream_bytes()) ? kNsPerSharedCacheByte
+                                                                                 : kNsPerByte;
+  const double memory = bytes * ns_per_byte;
   return kCallNs + std::max(memory, static_cast<double>(elements) * program.cost_per_element());
 }
 
