@@ -24,16 +24,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kHeldBackCheck = std::chrono::milliseconds(1);
 constexpr std::chrono::nanoseconds kCallLimit = std::chrono::milliseconds(10);
-constexpr int kFewCores = 4;  // among more the kernel looks for an idle one
 constexpr std::chrono::nanoseconds kMoment = std::chrono::microseconds(2);
 
 }  // namespace
 
 WorkerGroup::WorkerGroup(Scheduler& scheduler, Kind kind, int limit) noexcept
-    : scheduler_(scheduler),
-      kind_(kind),
-      limit_(limit),
-      places_(kind == Kind::kCompute && core_count() > 1 && core_count() <= kFewCores) {}
+    : scheduler_(scheduler), kind_(kind), limit_(limit) {}
 
 WorkerGroup::~WorkerGroup() { stop(); }
 
@@ -87,7 +83,7 @@ void WorkerGroup::wake_or_start(Signal reason) noexcept {
       }
     }
     if (chosen) {
-      place(*chosen);
+      if (reason == kShareLoops) chosen->wake_core.keep_off_own(chosen->thread);
       chosen->signal.store(reason, std::memory_order_release);
       futex_wake(chosen->signal, 1);
       return;
@@ -97,15 +93,6 @@ void WorkerGroup::wake_or_start(Signal reason) noexcept {
     start_thread(false);
   else if (needs_another_thread())
     start_thread(true);
-}
-
-// A worker for which there is a core computes beside the caller; a further one when the caller sleeps.
-void WorkerGroup::place(Worker& sleeper) noexcept {
-  if (!places_) return;
-  if (thread_count_.load(std::memory_order_relaxed) - idle_count_.load(std::memory_order_relaxed) < core_count())
-    sleeper.wake_core.keep_off_own(sleeper.thread);
-  else
-    sleeper.wake_core.move_to_own(sleeper.thread);
 }
 
 bool WorkerGroup::is_below_limit() const noexcept {
@@ -153,23 +140,21 @@ void WorkerGroup::work(Worker& self) noexcept {
 }
 
 WorkerGroup::Awaited WorkerGroup::await_work(Worker& self) noexcept {
-  if (kind_ == Kind::kCompute) {
-    if (spin()) return Awaited::kFound;
-    scheduler_.spin_budget().measure_once();  // by a thread that runs on the cores of this one
-  }
-  if (places_) self.wake_core.settle();
+  if (kind_ == Kind::kCompute && spin()) return Awaited::kFound;
   const Awaited awaited = park(self);
-  self.wake_core.leave();
-  if (awaited == Awaited::kCalled) await_loop();
+  if (awaited == Awaited::kCalled) {
+    self.wake_core.leave();
+    await_loop();
+  }
   return awaited;
 }
 
-// The system may have woken this thread on the core of the thread that wants company. Until it has moved one of them
-// to another core, this one runs only when nobody else wants to.
+// This thread may be on the core of the one that wants company all the same. Until the system has moved one of them to
+// another core, this one runs only when nobody else wants to.
 void WorkerGroup::await_loop() noexcept {
   const auto end = Clock::now() + kCallLimit;
   while (!join_shared_loops() && !scheduler_.work_visible(kind_) && !stopping_.load(std::memory_order_relaxed) &&
-         Clock::now() < end)
+         !wide_loop_runs() && Clock::now() < end)
     sched_yield();
 }
 
@@ -208,6 +193,7 @@ bool WorkerGroup::spin() noexcept {
 }
 
 WorkerGroup::Awaited WorkerGroup::park(Worker& self) noexcept {
+  if (kind_ == Kind::kCompute) scheduler_.spin_budget().measure_once();
   self.signal.store(kSleep, std::memory_order_relaxed);
   {
     std::lock_guard guard(idle_lock_);

@@ -70,12 +70,11 @@ class WorkerGroup {
     std::thread thread;
     int number = 0;  // from 1, for people
     std::atomic<uint32_t> signal{kSleep};
-    WakeCore wake_core;  // of the thread, and of who has taken it off the list of idle ones until it is signalled
+    WakeCore wake_core;  // of who has taken it off the list of idle ones, until it is signalled
     std::atomic<int64_t> running{ReadyQueue::kNothing};  // sequence of its task
   };
 
   void wake_or_start(Signal reason) noexcept;
-  void place(Worker& sleeper) noexcept;
   bool is_below_limit() const noexcept;
   // Of tasks that block, those that the program has stated later wait for other processes perhaps, which wait for what
   // an earlier one has to do: that one is not left without a thread, unless there are very many. Where several threads
@@ -93,7 +92,6 @@ class WorkerGroup {
   Scheduler& scheduler_;
   const Kind kind_;
   const int limit_;
-  const bool places_;  // workers, when they wake up
   ReadyQueue queue_;
   std::atomic<int> spinners_{0};
   std::atomic<int> blocked_{0};

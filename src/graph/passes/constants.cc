@@ -12,7 +12,7 @@ bool is_constant(const Lowered& graph, int id) {
   return graph.values[static_cast<size_t>(id)].source == Value::Source::kConstant;
 }
 
-// Constants that the graph itself changes (running statistics of a block that holds them as arrays) are none.
+// What the graph itself changes later is no constant.
 std::vector<uint8_t> changed_roots(const Lowered& graph) {
   std::vector<uint8_t> changed(graph.values.size());
   for (const Step& step : graph.steps)
@@ -20,11 +20,12 @@ std::vector<uint8_t> changed_roots(const Lowered& graph) {
   return changed;
 }
 
-bool can_fold(const Lowered& graph, const Step& step, const std::vector<uint8_t>& changed) {
+// From nothing, or from what was folded: what an array of the program holds may be another value at the next call.
+bool can_fold(const Lowered& graph, const Step& step, const std::vector<uint8_t>& folded,
+              const std::vector<uint8_t>& changed) {
   if (step.op->is_random || step.op->mutates != kNothing || step.is_view) return false;
-  if (!std::all_of(step.inputs.begin(), step.inputs.end(),
-                   [&](int id) { return is_constant(graph, id) && !changed[static_cast<size_t>(id)]; }))
-    return false;
+  const auto is_fixed = [&](int id) { return folded[static_cast<size_t>(id)] && !changed[static_cast<size_t>(id)]; };
+  if (!std::ranges::all_of(step.inputs, is_fixed)) return false;
   return std::all_of(step.outputs.begin(), step.outputs.end(), [&](int id) {
     return graph.values[static_cast<size_t>(id)].type->size() <= kLargest &&
            std::find(graph.outputs.begin(), graph.outputs.end(), id) == graph.outputs.end();
@@ -36,8 +37,9 @@ bool can_fold(const Lowered& graph, const Step& step, const std::vector<uint8_t>
 void fold_constants(Lowered& graph) {
   const ThreadStateScope scope([](ThreadState& state) { state.tracing = false; });
   const std::vector<uint8_t> changed = changed_roots(graph);
+  std::vector<uint8_t> folded(graph.values.size());
   for (const Step& step : graph.steps) {
-    if (!can_fold(graph, step, changed)) continue;
+    if (!can_fold(graph, step, folded, changed)) continue;
     std::vector<NDArray> inputs;
     for (int id : step.inputs) inputs.push_back(graph.values[static_cast<size_t>(id)].constant);
     const std::vector<NDArray> results = invoke_all(*step.op, step.attrs, inputs);
@@ -49,6 +51,7 @@ void fold_constants(Lowered& graph) {
       Value& value = graph.values[static_cast<size_t>(step.outputs[k])];
       value.source = Value::Source::kConstant;
       value.constant = results[k];
+      folded[static_cast<size_t>(step.outputs[k])] = true;
     }
   }
   std::erase_if(graph.steps,

@@ -208,6 +208,21 @@ def test_tuples_of_forward_stay_tuples():
         assert (first.asscalar(), second[0].asscalar()) == (2, 2)
 
 
+def test_arrays_that_forward_holds_have_the_values_of_each_call():
+    scale = nd.ones((3,))
+
+    class Scales(nn.HybridBlock):
+        def forward(self, x):
+            return x * (2 * scale) + scale, x * nd.arange(3)
+
+    net = Scales()
+    net.hybridize(trace=True)
+    for value in (1, 5):
+        scale[:] = value
+        held, made = net(nd.ones((3,)))
+        assert held.asnumpy().tolist() == [3 * value] * 3 and made.asnumpy().tolist() == [0, 1, 2]
+
+
 def test_forward_may_leave_children_alone():
     class Skips(nn.HybridBlock):
         def __init__(self):
