@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/check.h"
 #include "collective/distributed_library.h"
@@ -48,7 +50,10 @@ Group::Open open() {
   const distributed::Role role = distributed::role_of_process();
   check(role == distributed::Role::kNone || role == distributed::Role::kWorker, ErrorKind::kRuntime,
         "distributed: this process is a server or scheduler of its job (DMLC_ROLE); its workers exchange arrays");
-  if (role == distributed::Role::kWorker) return distributed_library().open_wire;
+  if (role == distributed::Role::kWorker) {  // in this thread, which may be interrupted while it waits for others
+    const auto wire = std::make_shared<std::unique_ptr<Wire>>(distributed_library().open_wire());
+    return [wire] { return std::move(*wire); };
+  }
   if (is_started_by_mpi()) return mpi_library().open;
   return [] { return std::unique_ptr<Wire>(std::make_unique<LoneWire>()); };
 }

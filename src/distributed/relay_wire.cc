@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/config.h"
+#include "base/interruption.h"
 #include "distributed/channel.h"
 #include "distributed/long_waits.h"
 #include "distributed/messages.h"
@@ -133,7 +134,10 @@ void RelayWire::find_machines() {
   machines[static_cast<size_t>(rank_)] = std::hash<std::string>()(own);
   const std::vector<size_t> sizes(machines.size(), sizeof(uint64_t));
   const TransferPtr met = gather(Lane::kAgreement, reinterpret_cast<std::byte*>(machines.data()), sizes);
-  while (!met->is_done()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  while (!met->is_done()) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    if (const Interruptible::Check check = Interruptible::current()) check();
+  }
   std::vector<int> of_ranks;
   for (const uint64_t machine : machines)
     of_ranks.push_back(static_cast<int>(std::ranges::find(machines, machine) - machines.begin()));
