@@ -33,9 +33,13 @@ void check_array(const char* operation, const NDArray& array) {
 
 std::string stream_of(std::string_view name) { return name.empty() ? std::string() : fmt::format("'{}'", name); }
 
-NDArray finished(const NDArray& result, std::string_view reduction) {
-  if (reduction != kMean || size() == 1) return result;
-  return call("_div_scalar", {result}, {{"scalar", static_cast<double>(size())}});
+// What `reduce` makes of an array; of a mean the sum. Narrow floats are divided before they are rounded, as the sum may
+// be too large for them where the mean is not.
+template <class Reduce>
+NDArray reduced(const NDArray& array, std::string_view reduction, const Reduce& reduce) {
+  if (reduction != kMean || size() == 1) return reduce(array);
+  const NDArray sum = reduce(item_size(array.dtype()) < sizeof(float) ? cast_to(array, DType::kFloat32) : array);
+  return cast_to(call("_div_scalar", {sum}, {{"scalar", static_cast<double>(size())}}), array.dtype());
 }
 
 }  // namespace
@@ -55,13 +59,17 @@ bool others_go_on() { return collective::process_group().others_go_on(); }
 NDArray all_reduce(const NDArray& array, std::string_view reduction, std::string_view name) {
   check_array("all_reduce", array);
   const Fold fold = fold_of("all_reduce", reduction, array);
-  return finished(collective::all_reduce(collective::process_group(), stream_of(name), fold, array), reduction);
+  return reduced(array, reduction, [&](const NDArray& value) {
+    return collective::all_reduce(collective::process_group(), stream_of(name), fold, value);
+  });
 }
 
 NDArray reduce_scatter(const NDArray& array, std::string_view reduction, std::string_view name) {
   check_array("reduce_scatter", array);
   const Fold fold = fold_of("reduce_scatter", reduction, array);
-  return finished(collective::reduce_scatter(collective::process_group(), stream_of(name), fold, array), reduction);
+  return reduced(array, reduction, [&](const NDArray& value) {
+    return collective::reduce_scatter(collective::process_group(), stream_of(name), fold, value);
+  });
 }
 
 NDArray all_gather(const NDArray& array, std::string_view name) {

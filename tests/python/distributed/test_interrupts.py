@@ -168,7 +168,10 @@ def test_ctrl_c_ends_a_call_that_waits_for_other_workers(kind, call, tmp_path):
     options = ["--mpi"] if kind == "mpi" else []
     command = [sys.executable, "-m", "headrace.launch", "-n", "2", *options, sys.executable, "-c", WAITING]
     job = subprocess.run(
-        [*command, call, kind, str(tmp_path / "interrupted"), *BEGINNINGS], capture_output=True, text=True, timeout=SECONDS
+        [*command, call, kind, str(tmp_path / "interrupted"), *BEGINNINGS],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
     )
     assert "not interrupted" not in job.stdout and (tmp_path / "interrupted").exists(), job.stderr
     # Whether a job that has not begun fails depends on whether the scheduler has heard of worker 0.

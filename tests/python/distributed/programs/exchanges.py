@@ -33,6 +33,9 @@ def check_exchanges():
     assert distributed.all_reduce(np.array([rank]), "max").item() == size - 1
     assert type(distributed.all_reduce(np.array([rank]))) is np.ndarray
     assert distributed.all_reduce(own, "mean").asnumpy().tolist() == [(size - 1) / 2, 1]
+    large = nd.full((size,), 60000, dtype="float16")
+    for mean in (distributed.all_reduce(large, "mean"), distributed.reduce_scatter(large, "mean")):
+        assert mean.dtype == numpy.float16 and mean.asnumpy()[0] == 60000
     for elements in (700_001, 1000):  # in parts and whole
         values = [numpy.random.RandomState(one).rand(elements).astype("float32") for one in range(size)]
         assert (distributed.all_reduce(nd.array(values[rank])).asnumpy() == in_order(values)).all()
