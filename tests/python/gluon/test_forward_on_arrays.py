@@ -213,7 +213,7 @@ def test_arrays_that_forward_holds_have_the_values_of_each_call():
 
     class Scales(nn.HybridBlock):
         def forward(self, x):
-            return x * (2 * scale) + scale, x * nd.arange(3)
+            return x * (2 * nd.ones((3,)) * scale) + scale, x * nd.arange(3)
 
     net = Scales()
     net.hybridize(trace=True)
