@@ -25,12 +25,14 @@ def cluster():
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 1, "include_dashboard": False, "env_vars": {"PLACE": "head"}}
+    handler = signal.getsignal(signal.SIGTERM)  # Ray's would hold up children that later tests fork and end
     started = Cluster(initialize_head=True, head_node_args=head)
     try:
         started.add_node(num_cpus=1, env_vars={"PLACE": "other"})
         yield started
     finally:
         started.shutdown()
+        signal.signal(signal.SIGTERM, handler)
 
 
 def start(cluster, folder, *command, options=()):
