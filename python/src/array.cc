@@ -120,7 +120,7 @@ void set_error_of_handled() {
   } catch (const Error& error) {
     raise_error(error.kind(), error.what());
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(PyExc_MemoryError, "the host has too little memory left; drop arrays that are no longer needed");
+    raise_error(ErrorKind::kMemory, "the host has too little memory left; drop arrays that are no longer needed");
   } catch (const std::exception& error) {
     raise_error(ErrorKind::kRuntime, error.what());
   }

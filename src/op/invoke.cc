@@ -243,6 +243,13 @@ bool invoke_view(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray
   return true;
 }
 
+// Results that are still to be given, and are views of what is about to be written, get memory of their own.
+void keep_apart(std::span<NDArray> results, const NDArray& written) {
+  for (NDArray& result : results)
+    if (result && result.view()->storage() && overlaps(*result.view(), *written.view()))
+      result = call("_copy", {result});
+}
+
 void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
                     std::span<NDArray> outputs) {
   std::vector<NDArray> results;
@@ -256,6 +263,7 @@ void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDAr
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i]) {
       check_output(op, outputs[i], results[i].shape(), results[i].dtype());
+      keep_apart(std::span(results).subspan(i + 1), outputs[i]);
       copy_into(outputs[i], results[i]);
       if (!op.gradient && results[i].node()) outputs[i].set_node(results[i].node(), results[i].output_index());
     } else {

@@ -18,6 +18,10 @@ void check_required(const OpDef& op, std::span<const Option> options) {
   }
 }
 
+const Storage* dense_storage_of(const NDArray& array) {
+  return array && array.storage_kind() == StorageKind::kDense ? array.view()->storage() : nullptr;
+}
+
 }  // namespace
 
 AttrsPtr attrs_from(const OpDef& op, std::span<const Option> options, size_t input_count) {
@@ -50,12 +54,14 @@ NDArray own_copy(const NDArray& array) {
   return copy;
 }
 
+NDArray apart_from(const NDArray& result, const NDArray& argument) {
+  const Storage* const storage = dense_storage_of(result);
+  return storage && storage == dense_storage_of(argument) ? call("_copy", {result}) : result;
+}
+
 void take_own_memory(NDArray& result, std::span<const NDArray> arguments) {
-  const auto storage_of = [](const NDArray& one) {
-    return one && one.storage_kind() == StorageKind::kDense ? one.view()->storage() : nullptr;
-  };
-  const Storage* const storage = storage_of(result);
-  if (storage && std::ranges::find(arguments, storage, storage_of) != arguments.end()) result = own_copy(result);
+  const Storage* const storage = dense_storage_of(result);
+  if (storage && std::ranges::find(arguments, storage, dense_storage_of) != arguments.end()) result = own_copy(result);
 }
 
 std::vector<NDArray> invoke_apart(std::string_view operation, std::span<const NDArray> inputs,

@@ -13,6 +13,8 @@ AttrsPtr attrs_from(const OpDef& op, std::span<const Option> options, size_t inp
 
 // Copies a result that is a view of an argument; its place on the tape stays.
 void take_own_memory(NDArray& result, std::span<const NDArray> arguments);
+// The same for what a composition makes: on the tape, as its last step. Arrays without values share none.
+NDArray apart_from(const NDArray& result, const NDArray& argument);
 // The values of a dense array in memory that no other array shows: copied now, or when one of the two is written. It
 // has the array's place on the tape.
 NDArray own_copy(const NDArray& array);

@@ -101,16 +101,32 @@ void gradient_of_pointwise(Gradient& g) {
   }
 }
 
+bool is_whole(ComputeType type) noexcept { return type != ComputeType::kFloat32 && type != ComputeType::kFloat64; }
+
+// Of a type of whole numbers; false for what is no number.
+bool is_in_range(ComputeType type, double value) noexcept {
+  if (type == ComputeType::kUint64) return value >= 0 && value < 0x1p64;
+  const double end = type == ComputeType::kInt32 ? 0x1p31 : 0x1p63;
+  return value >= -end && value < end;
+}
+
 }  // namespace
 
 PointwiseTypes Pointwise::types(const char* operation, std::span<const DType> inputs, const Attrs& attrs) const {
   PointwiseTypes types = dtypes(operation, inputs, attrs);
+  const char* const base = static_cast<const char*>(attrs.data());
+  const auto has_parameter = [&](const auto& is_so) {
+    return std::ranges::any_of(parameter_offsets,
+                               [&](size_t offset) { return is_so(*reinterpret_cast<const double*>(base + offset)); });
+  };
+  // Of what no integer is equal to, comparisons with the nearest one would say something else.
+  const bool compares_integers = types.result == DType::kBool && is_whole(types.compute);
+  if (compares_integers && has_parameter([&](double v) { return !is_in_range(types.compute, v); }))
+    types.compute = ComputeType::kFloat64;
   if (types.compute != ComputeType::kUint64) [[likely]]
     return types;
-  const char* const base = static_cast<const char*>(attrs.data());
-  const bool has_negative = std::ranges::any_of(
-      parameter_offsets, [&](size_t offset) { return *reinterpret_cast<const double*>(base + offset) < 0; });
-  if (has_negative) types.compute = types.result == DType::kBool ? ComputeType::kFloat64 : ComputeType::kInt64;
+  if (has_parameter([](double v) { return v < 0; }))
+    types.compute = types.result == DType::kBool ? ComputeType::kFloat64 : ComputeType::kInt64;
   return types;
 }
 

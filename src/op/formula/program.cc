@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -15,6 +17,16 @@ namespace headrace {
 namespace {
 
 constexpr int kMaxSlots = 60'000;
+
+// The number of the type that is nearest to `value`, so that whatever is compared with it, or bounded by it, is as it
+// would be with `value`.
+template <class Int>
+Int nearest(double value) noexcept {
+  using Limits = std::numeric_limits<Int>;
+  const double end = std::ldexp(1.0, Limits::digits);  // the first number beyond
+  if (value >= end) return Limits::max();
+  return value < static_cast<double>(Limits::min()) ? Limits::min() : numeric_cast<Int>(value);
+}
 
 bool is_commutative(Opcode op) {
   using enum Opcode;
@@ -379,13 +391,13 @@ Program::Scalar Program::scalar_of(ComputeType type, double value) noexcept {
       scalar.float64 = value;
       break;
     case ComputeType::kInt32:
-      scalar.int32 = numeric_cast<int32_t>(value);
+      scalar.int32 = nearest<int32_t>(value);
       break;
     case ComputeType::kInt64:
-      scalar.int64 = numeric_cast<int64_t>(value);
+      scalar.int64 = nearest<int64_t>(value);
       break;
     case ComputeType::kUint64:
-      scalar.uint64 = numeric_cast<uint64_t>(value);
+      scalar.uint64 = value < 0 ? numeric_cast<uint64_t>(value) : nearest<uint64_t>(value);
       break;
   }
   return scalar;

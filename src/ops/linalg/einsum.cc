@@ -77,6 +77,8 @@ class Parser {
     }
     for (size_t i = 0; i < output_->size(); ++i) {
       if ((*output_)[i] == '.') {
+        check(output_->compare(i, 3, "...") == 0, ErrorKind::kValue, "einsum: expected '...' in the result of '{}'",
+              text_);
         for (int label = ellipsis; label < 0; ++label) result.push_back(label);
         i += 2;
         continue;

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/invoke_by_name.h"
 #include "op/kernel.h"
 #include "op/pointwise.h"
 #include "op/result_dtype.h"
@@ -80,8 +81,8 @@ OpDef dropout() {
       .python = {"nd.Dropout", "npx.dropout"},
       .doc = R"(Zeroes each element with probability p and multiplies the others by 1/(1-p).
 
-Only while training (autograd.record() or train_mode()), unless mode='always'; otherwise, and for p=0, the result is the
-input itself. With axes, elements along these axes share one choice. Raises ValueError unless 0 <= p <= 1.)",
+Only while training (autograd.record() or train_mode()), unless mode='always'; otherwise, and for p=0, the result is a
+copy. With axes, elements along these axes share one choice. Raises ValueError unless 0 <= p <= 1.)",
       .counted_outputs = always(2),
       .complete = keep_shape,
       .compose = [](std::span<const NDArray> in, const DropoutAttrs& a) -> std::vector<NDArray> {
@@ -90,7 +91,7 @@ input itself. With axes, elements along these axes share one choice. Raises Valu
               dtype_name(in[0].dtype()));
         const ThreadState& state = thread_state();
         if (a.p == 0 || !(state.training || a.mode == "always"))
-          return {state.recording || state.tracing ? in[0] : without_history(in[0])};
+          return {apart_from(state.recording || state.tracing ? in[0] : without_history(in[0]), in[0])};
         static const OpDef& draw = find_op("_dropout_mask");
         static const OpDef& apply = find_op("_dropout_apply");
         NDArray mask = call(draw, make_attrs(a), {without_history(in[0])});

@@ -56,6 +56,9 @@ OpDef nd_where() {
            column[0] = shape[0];
            condition = call("_reshape_to", {condition}, {{"shape", column}});
          }
+         // Fractions are conditions, too, and digits of whole numbers must not be lost for their sake.
+         if (is_floating(condition.dtype()) && !is_floating(in[1].dtype()))
+           condition = call("_npi_not_equal_scalar", {condition}, {{"scalar", 0.0}});
          return {call("_where", {condition, in[1], in[2]})};
        },
        .samples = {Sample({integers({2, 3}, 0, 2), uniform({2, 3}), uniform({2, 3})}),

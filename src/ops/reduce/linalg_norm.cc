@@ -69,6 +69,15 @@ NDArray norm_by_singular_values(const NDArray& x, const std::string& ord, int64_
   return call("_reshape_to", {norm}, {{"shape", shape}});
 }
 
+// The one text of a number: "1.0" and "True" are "1".
+std::string plain_ord(const std::string& ord) {
+  if (ord == "True") return "1";
+  char* end = nullptr;
+  const double p = std::strtod(ord.c_str(), &end);
+  if (end == ord.c_str() || *end != 0) return ord;
+  return fmt::format("{}", p);
+}
+
 // Axes are not negative.
 NDArray matrix_norm(const NDArray& x, const std::string& ord, int64_t row, int64_t column, bool keepdims) {
   if (ord == "fro" || ord == "f") return euclidean_norm(x, {row, column}, keepdims);
@@ -170,7 +179,7 @@ Spelling spelled_norm(const NumpyNormAttrs& a, size_t) {
   };
   const size_t named = a.axis ? a.axis->size() : 0;
   if (!a.ord) return flagged(2, a.axis ? kFrobenius : kOfAll);
-  const std::string& ord = *a.ord;
+  const std::string ord = plain_ord(*a.ord);
   char* end = nullptr;
   const double p = std::strtod(ord.c_str(), &end);
   const bool is_number = end != ord.c_str() && *end == 0;
@@ -205,7 +214,7 @@ OpDef numpy_norm() {
          else
            for (int64_t d = 0; d < ndim; ++d) axes.push_back(d);
          if (!a.ord && (!a.axis || axes.size() <= 2)) return {euclidean_norm(x, axes, a.keepdims)};
-         return {norm_along(x, a.ord.value_or("2"), axes, a.keepdims)};
+         return {norm_along(x, plain_ord(a.ord.value_or("2")), axes, a.keepdims)};
        },
        .spelling = spelled_norm,
        .samples = {uniform({2, 3}, 0.5, 2)}});

@@ -53,6 +53,11 @@ NDArray fitting_weights(const NDArray& a, const NDArray& weights, const AverageA
   return call("_npi_broadcast_to", {reshaped_to(weights, shape)}, {{"shape", a.shape()}});
 }
 
+DType average_dtype(std::span<const DType> inputs, const AverageAttrs&, size_t) {
+  const auto given = std::ranges::find_if(inputs, is_floating);
+  return given == inputs.end() ? DType::kFloat32 : *given;
+}
+
 std::vector<NDArray> average(Arrays in, const AverageAttrs& a) {
   check(in.size() == (a.weighted ? 2u : 1u), ErrorKind::kValue, "average: weighted={} goes with {} array(s), got {}",
         a.weighted ? "True" : "False", a.weighted ? 2 : 1, in.size());
@@ -64,11 +69,16 @@ std::vector<NDArray> average(Arrays in, const AverageAttrs& a) {
     if (a.returned) results.push_back(full({}, count, results[0].dtype(), in[0].device()));
     return results;
   }
-  const NDArray weights = fitting_weights(in[0], in[1], a);
+  const bool has_integers = !is_floating(in[0].dtype()) || !is_floating(in[1].dtype());
+  const auto wide = [&](const NDArray& x) { return has_integers ? cast_to(x, DType::kFloat64) : x; };
+  const NDArray data = wide(in[0]), weights = fitting_weights(data, wide(in[1]), a);
   NDArray total = call("_np_sum", {weights}, {{"axis", axes}});
-  NDArray sum = call("_np_sum", {call("_npi_multiply", {in[0], weights})}, {{"axis", axes}});
+  NDArray sum = call("_np_sum", {call("_npi_multiply", {data, weights})}, {{"axis", axes}});
   std::vector<NDArray> results{call("_npi_true_divide", {sum, total})};
   if (a.returned) results.push_back(std::move(total));
+  const DType dtypes[] = {in[0].dtype(), in[1].dtype()};
+  if (has_integers)
+    for (NDArray& result : results) result = cast_to(result, average_dtype(dtypes, a, 0));
   return results;
 }
 
@@ -82,7 +92,7 @@ OpDef average_operator() {
        .optional_inputs = 1,
        .output_count = [](const AverageAttrs& a) { return size_t{a.returned ? 2u : 1u}; },
        .input_count = [](const AverageAttrs& a) { return size_t{a.weighted ? 2u : 1u}; },
-       .result_dtype = result_dtypes::floating,
+       .result_dtype = average_dtype,
        .compose = average,
        .samples = {Sample({uniform({2, 3}), uniform({2, 3}, 1, 2)}),
                    Sample({uniform({2, 3}), uniform({3}, 1, 2)}, make_attrs(AverageAttrs{.axis = Shape{1}})),

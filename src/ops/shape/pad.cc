@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/invoke_by_name.h"
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/spelling.h"
@@ -185,7 +186,8 @@ OpDef np_pad() {
 it), wrap, and maximum, minimum, mean of each line.)",
       .inputs = {"array"},
       .compose = [](std::span<const NDArray> in, const NpPadAttrs& a) -> std::vector<NDArray> {
-        if (a.mode == "maximum" || a.mode == "minimum" || a.mode == "mean") return {pad_with_statistic(in[0], a)};
+        if (a.mode == "maximum" || a.mode == "minimum" || a.mode == "mean")
+          return {apart_from(pad_with_statistic(in[0], a), in[0])};
         return {call("_pad", {in[0]},
                      {{"pad_width", a.pad_width}, {"mode", a.mode}, {"constant_values", a.constant_values}})};
       },

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/function_ref.h"
 #include "op/invoke.h"
+#include "op/invoke_by_name.h"
 #include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
@@ -55,7 +56,7 @@ shift and axis are numbers or tuples of equal length. Raises ValueError when the
         if (!a.axis) {
           check(a.shift.size() == 1, ErrorKind::kValue, "roll: one shift is needed without axis, got {}",
                 to_string(a.shift));
-          return {reshape(roll_axis(reshape(array, {array.size()}), a.shift[0], 0), array.shape())};
+          return {apart_from(reshape(roll_axis(reshape(array, {array.size()}), a.shift[0], 0), array.shape()), array)};
         }
         size_t count = std::max(a.shift.size(), a.axis->size());
         check((a.shift.size() == count || a.shift.size() == 1) && (a.axis->size() == count || a.axis->size() == 1),
@@ -67,7 +68,7 @@ shift and axis are numbers or tuples of equal length. Raises ValueError when the
           result = roll_axis(result, a.shift[a.shift.size() == 1 ? 0 : i],
                              normalize_axis(axis, static_cast<int64_t>(array.ndim()), "roll"));
         }
-        return {result};
+        return {apart_from(result, array)};
       },
       .samples = {{{uniform({2, 3})}, make_attrs(RollAttrs{.shift = {1}, .axis = Shape{1}})},
                   {{uniform({2, 3})}, make_attrs(RollAttrs{.shift = {2}})}},
