@@ -158,8 +158,6 @@ PyObject* negative(PyObject* self) {
   return binary<"multiply">(self, minus_one.get());
 }
 
-PyObject* positive(PyObject* self) { return Py_NewRef(self); }
-
 PyObject* matrix_multiply(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     if (!is_array(a) || !is_array(b) || !is_np(a) || !is_np(b)) Py_RETURN_NOTIMPLEMENTED;
@@ -271,7 +269,7 @@ PyNumberMethods number_methods = [] {
   m.nb_inplace_or = inplace<"bitwise_or">;
   m.nb_inplace_xor = inplace<"bitwise_xor">;
   m.nb_negative = negative;
-  m.nb_positive = positive;
+  m.nb_positive = unary<"_copy">;
   m.nb_absolute = unary<"abs">;
   m.nb_invert = unary<"_npi_bitwise_not">;
   m.nb_bool = truth;
