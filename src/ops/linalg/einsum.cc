@@ -83,7 +83,7 @@ class Parser {
         i += 2;
         continue;
       }
-      int label = (*output_)[i];
+      const int label = static_cast<unsigned char>((*output_)[i]);
       check(uses.count(label) > 0 && !contains(result, label), ErrorKind::kValue,
             "einsum: the result label '{}' of '{}' must appear in an input, and once only", (*output_)[i], text_);
       result.push_back(label);
