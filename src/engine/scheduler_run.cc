@@ -221,12 +221,13 @@ int64_t Scheduler::horizon_to_take() const noexcept {
 }
 
 // Even a thread that is alone looks everywhere for what is within the horizon first: older tasks may lie in the batch
-// of the thread that pushes.
+// of the thread that pushes. It has to have been alone before that, too: who ended in between may have left something.
 template <class Allowed>
 Task* Scheduler::take(ThreadContext& context, const Allowed& allowed) noexcept {
   if (loops_use_all_cores()) return nullptr;
+  const bool was_alone = is_alone();
   if (Task* task = take_until(horizon(), context, allowed)) return task;
-  return is_alone() ? take_until(ReadyQueue::kNoHorizon, context, allowed) : nullptr;
+  return was_alone && is_alone() ? take_until(ReadyQueue::kNoHorizon, context, allowed) : nullptr;
 }
 
 template <class Allowed>

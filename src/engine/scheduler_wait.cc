@@ -42,7 +42,7 @@ bool Scheduler::help(ThreadContext& context, const Waiting& waiting) {
   const auto may_continue = [&](Task& task) { return !waiting.done() && !late() && waiting.allowed(task); };
   for (;;) {
     if (waiting.done()) return true;
-    if (Task* task = take_to_help(context, waiting.allowed)) {
+    if (const TaskThread at_work; Task* task = take_to_help(context, waiting.allowed)) {
       run_on(context, task, may_continue);
       spin_end = Deadline::min();
       if (!late()) continue;

@@ -128,6 +128,9 @@ void WorkerGroup::work(Worker& self) noexcept {
   if (config().flush_denormals) flush_denormals();
   ThreadContext& context = scheduler_.enter_worker(*this, self.number);
   for (Awaited awaited = Awaited::kFound; awaited != Awaited::kStop; awaited = await_work(self)) {
+    // Counts before it takes a task: whoever is woken meanwhile, perhaps on this core, is not alone.
+    std::optional<TaskThread> at_work;
+    if (kind_ == Kind::kCompute) at_work.emplace();
     Task* task = scheduler_.take_work(context, kind_);
     if (awaited == Awaited::kWoken) note_wake(task != nullptr);
     for (; task; task = scheduler_.take_work(context, kind_)) {
