@@ -43,6 +43,12 @@ struct NormAttrs {
 
 const Reduction& reduction_of(const NormAttrs& a) { return a.ord == 1 ? absolute_sum() : euclidean(); }
 
+// Squares of integers leave their type long before the root of their sum does.
+std::optional<ComputeType> compute_type(const NormAttrs& a, DType elements) {
+  if (a.ord == 2 && is_integer(elements)) return ComputeType::kFloat64;
+  return {};
+}
+
 bool is_of_all(const NormAttrs& a) { return (!a.axis || a.axis->empty()) && !a.keepdims; }
 
 OpDef norm() {
@@ -68,7 +74,9 @@ OpDef norm() {
            },
        .kernel =
            [](KernelContext& c, const NormAttrs& a) {
-             reduction_of(a).run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
+             const Tensor& data = c.input(0);
+             reduction_of(a).run(c, data, a.axes(c.name(), data.shape.size()), c.output(0),
+                                 {.type = compute_type(a, data.dtype)});
            },
        .storage_forms = {{{StorageKind::kRowSparse}, {StorageKind::kDense}, reduce_all_rows, is_of_all},
                          {{StorageKind::kCsr}, {StorageKind::kDense}, reduce_all_rows, is_of_all}},
@@ -81,6 +89,9 @@ OpDef norm() {
        .samples = {uniform({2, 3, 4}, 0.5, 2),
                    Sample({uniform({2, 3}, 0.5, 2)}, make_attrs(NormAttrs{.ord = 1, .axis = Shape{1}}))}});
   allow_fusion<NormAttrs>(op, reduction_of);
+  op.fuse = [fuse = std::move(op.fuse)](const Attrs& attrs, const Fusion& s) -> std::shared_ptr<const OpDef> {
+    return compute_type(attrs.as<NormAttrs>(), s.data->dtype()) ? nullptr : fuse(attrs, s);
+  };
   return op;
 }
 

@@ -62,3 +62,11 @@ def test_norms_by_numbers_that_are_written_as_fractions():
 def test_results_of_einsum_have_whole_ellipses(subscripts):
     with pytest.raises(ValueError, match="expected '...' in the result"):
         np.einsum(subscripts, np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_euclidean_norm_of_integers_whose_squares_leave_the_type(dtype):
+    values = numpy.array([120, 160] if dtype == "uint8" else [3 * 10**4, 4 * 10**4], dtype)
+    found = nd.norm(nd.array(values, dtype=dtype))
+    assert numpy.dtype(found.dtype) == dtype
+    assert found.asnumpy().tolist() == [200 if dtype == "uint8" else 50000]
