@@ -1,16 +1,13 @@
 #include "base/wake_core.h"
 
-#include <pthread.h>
-
 namespace headrace {
 
-void WakeCore::keep_off_own(std::thread& sleeper) noexcept {
+void WakeCore::keep_off_own() noexcept {
   const int own = sched_getcpu();
-  const pthread_t thread = sleeper.native_handle();
-  if (own < 0 || own >= CPU_SETSIZE || pthread_getaffinity_np(thread, sizeof before_, &before_) != 0) return;
+  if (own < 0 || own >= CPU_SETSIZE || pthread_getaffinity_np(sleeper_, sizeof before_, &before_) != 0) return;
   cpu_set_t others = before_;
   CPU_CLR(static_cast<size_t>(own), &others);
-  is_bound_ = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(thread, sizeof others, &others) == 0;
+  is_bound_ = CPU_COUNT(&others) > 0 && pthread_setaffinity_np(sleeper_, sizeof others, &others) == 0;
 }
 
 void WakeCore::leave() noexcept {

@@ -2,20 +2,22 @@
 // wakes it, though another core is idle, and it gets to run when that one sleeps.
 #pragma once
 
+#include <pthread.h>
 #include <sched.h>
-
-#include <thread>
 
 namespace headrace {
 
 class WakeCore {
  public:
-  // Called by whoever is about to wake `sleeper`: it will wake up on another core, if it may run on others.
-  void keep_off_own(std::thread& sleeper) noexcept;
+  // Called by the thread that will sleep, before anybody can wake it.
+  void enter() noexcept { sleeper_ = pthread_self(); }
+  // Called by whoever is about to wake it: it will wake up on another core, if it may run on others.
+  void keep_off_own() noexcept;
   // Called by the woken thread: it may run on all cores that it could run on before.
   void leave() noexcept;
 
  private:
+  pthread_t sleeper_ = {};
   cpu_set_t before_;
   bool is_bound_ = false;
 };

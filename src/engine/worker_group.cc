@@ -83,7 +83,7 @@ void WorkerGroup::wake_or_start(Signal reason) noexcept {
       }
     }
     if (chosen) {
-      if (reason == kShareLoops) chosen->wake_core.keep_off_own(chosen->thread);
+      if (reason == kShareLoops) chosen->wake_core.keep_off_own();
       chosen->signal.store(reason, std::memory_order_release);
       futex_wake(chosen->signal, 1);
       return;
@@ -126,6 +126,7 @@ void WorkerGroup::start_thread(bool beyond_limit) noexcept {
 
 void WorkerGroup::work(Worker& self) noexcept {
   if (config().flush_denormals) flush_denormals();
+  self.wake_core.enter();
   ThreadContext& context = scheduler_.enter_worker(*this, self.number);
   for (Awaited awaited = Awaited::kFound; awaited != Awaited::kStop; awaited = await_work(self)) {
     // Counts before it takes a task: whoever is woken meanwhile, perhaps on this core, is not alone.

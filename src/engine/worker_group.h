@@ -67,8 +67,8 @@ class WorkerGroup {
   enum Signal : uint32_t { kSleep, kWork, kShareLoops };
 
   struct Worker {
-    std::thread thread;
-    int number = 0;  // from 1, for people
+    std::thread thread;  // of start_thread() and stop(): the thread itself may run before this names it
+    int number = 0;      // from 1, for people
     std::atomic<uint32_t> signal{kSleep};
     WakeCore wake_core;  // of who has taken it off the list of idle ones, until it is signalled
     std::atomic<int64_t> running{ReadyQueue::kNothing};  // sequence of its task

@@ -21,14 +21,17 @@ cpu_set_t cores_of(pthread_t thread) {
 TEST(WakeCore, AThreadIsKeptOffTheCoreOfWhoeverWakesItUntilItLeaves) {
   WakeCore wake_core;
   cpu_set_t after;
-  std::promise<void> woken;
+  std::promise<void> entered, woken;
   std::thread sleeper([&] {
+    wake_core.enter();
+    entered.set_value();
     woken.get_future().wait();
     wake_core.leave();
     after = cores_of(pthread_self());
   });
   const cpu_set_t before = cores_of(sleeper.native_handle());
-  wake_core.keep_off_own(sleeper);
+  entered.get_future().wait();
+  wake_core.keep_off_own();
   const cpu_set_t bound = cores_of(sleeper.native_handle());
   EXPECT_EQ(CPU_COUNT(&bound), core_count() > 1 ? CPU_COUNT(&before) - 1 : CPU_COUNT(&before));
   woken.set_value();
