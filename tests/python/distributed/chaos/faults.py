@@ -69,6 +69,8 @@ class Faults:
         """Whether workers that are through need not wait for what is still to happen."""
         if self._passing or any(fault.what.startswith("wake") for fault in self._left):
             return False
+        if any(one.poll() is None for one in self._intruders):
+            return False  # they are to find the job
         if self._former and "it leads no more" not in (self._folder / "output").read_text():
             return False
         if self._left and len(list(self._folder.glob("waiting-*"))) < self._scenario.workers:

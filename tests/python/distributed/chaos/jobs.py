@@ -68,7 +68,8 @@ class Scenario:
         names = ["seed", "kind", "workers", "steps", "pause", "link_faults", "wrong_shapes", "elastic"]
         names += ["optimizer", "rows", "compressed"]
         lists = {name: list(getattr(self, name)) for name in ("full_disk", "nan")}
-        waits = self.has_gates or any(fault.what.startswith("wake") for fault in self.faults)
+        awaited = ("wake", "wake leader", "second job")
+        waits = self.has_gates or any(fault.what in awaited for fault in self.faults)
         return {**{name: getattr(self, name) for name in names}, **lists, "waits": waits}
 
     @property
