@@ -56,19 +56,21 @@ bool wait_for(const NDArray& array, bool for_all) {
       return true;
     }
     timeline::Span span({for_all ? "wait_to_write" : "wait_to_read", timeline::kCall});
-    while (true) {
-      bool done = false;
-      std::exception_ptr failure;
-      try {
-        const WithoutGil unlocked;
-        done = for_all ? engine.wait_to_write_for(var, kLimit) : engine.wait_to_read_for(var, kLimit);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      if (failure) std::rethrow_exception(failure);
-      if (done) return true;
-      if (PyErr_CheckSignals() != 0) return false;
+    const auto no_signal = [] {
+      const WithGil locked;
+      return PyErr_CheckSignals() == 0;
+    };
+    bool done = false;
+    std::exception_ptr failure;
+    try {
+      const WithoutGil unlocked;
+      done =
+          for_all ? engine.wait_to_write_for(var, kLimit, no_signal) : engine.wait_to_read_for(var, kLimit, no_signal);
+    } catch (...) {
+      failure = std::current_exception();
     }
+    if (failure) std::rethrow_exception(failure);
+    return done;
   } catch (...) {
     set_error();
     return false;

@@ -27,8 +27,8 @@ class BusyThread {
   const bool counts_;
 };
 
-// While it lives, the calling thread goes from task to task, or looks for one. It holds no core all that time: a thread that has woken
-// another one may have to wait for its core before it gets to the end of a task. May be nested.
+// While it lives, the calling thread goes from task to task, or looks for one. It holds no core all that time: a thread
+// that has woken another one may have to wait for its core before it gets to the end of a task. May be nested.
 class TaskThread {
  public:
   TaskThread() noexcept;

@@ -74,10 +74,11 @@ void Engine::report(const TaskSpec& spec) noexcept {
   if (PushObserver* const known = observer()) known->pushed(work);
 }
 
-bool Engine::wait(Var& var, bool for_all, std::chrono::nanoseconds limit) {
+bool Engine::wait(Var& var, bool for_all, std::chrono::nanoseconds limit, FunctionRef<bool()> again) {
   if (PushObserver* const known = observer()) known->waited(&var, for_all);
   if (!serial_) [[likely]]
-    return scheduler_->wait(var, for_all, deadline_in(limit));
+    return scheduler_->wait(
+        var, for_all, [limit] { return deadline_in(limit); }, again);
   serial_->wait(var);
   return true;
 }
@@ -137,10 +138,14 @@ void Engine::run_on_stream(const TaskSpec& spec, FunctionRef<void()> body) {
   if (error) std::rethrow_exception(error);
 }
 
-void Engine::wait_to_read(Var& var) { wait(var, false, std::chrono::nanoseconds::max()); }
-void Engine::wait_to_write(Var& var) { wait(var, true, std::chrono::nanoseconds::max()); }
-bool Engine::wait_to_read_for(Var& var, std::chrono::nanoseconds limit) { return wait(var, false, limit); }
-bool Engine::wait_to_write_for(Var& var, std::chrono::nanoseconds limit) { return wait(var, true, limit); }
+void Engine::wait_to_read(Var& var) { wait_to_read_for(var, std::chrono::nanoseconds::max()); }
+void Engine::wait_to_write(Var& var) { wait_to_write_for(var, std::chrono::nanoseconds::max()); }
+bool Engine::wait_to_read_for(Var& var, std::chrono::nanoseconds limit, FunctionRef<bool()> again) {
+  return wait(var, false, limit, again);
+}
+bool Engine::wait_to_write_for(Var& var, std::chrono::nanoseconds limit, FunctionRef<bool()> again) {
+  return wait(var, true, limit, again);
+}
 
 void Engine::wait_all() { wait_all_for(std::chrono::nanoseconds::max()); }
 

@@ -142,9 +142,12 @@ class Engine {
   void wait_to_read(Var& var);
   // Waits until every access queued so far is done; rethrows likewise.
   void wait_to_write(Var& var);
-  // Like wait_to_read for at most `limit`; false: not done yet.
-  bool wait_to_read_for(Var& var, std::chrono::nanoseconds limit);
-  bool wait_to_write_for(Var& var, std::chrono::nanoseconds limit);
+  // Like wait_to_read for at most `limit`, and for as long once more each time that `again`, which must not throw, says
+  // so; false: not done yet.
+  bool wait_to_read_for(
+      Var& var, std::chrono::nanoseconds limit, FunctionRef<bool()> again = [] { return false; });
+  bool wait_to_write_for(
+      Var& var, std::chrono::nanoseconds limit, FunctionRef<bool()> again = [] { return false; });
   // Waits until nothing is queued or running, then raises the oldest error that no wait has raised yet. One call
   // raises one error; the next call raises the next one that says something else.
   void wait_all();
@@ -202,7 +205,7 @@ class Engine {
 
   friend class Scheduler;
 
-  bool wait(Var& var, bool for_all, std::chrono::nanoseconds limit);
+  bool wait(Var& var, bool for_all, std::chrono::nanoseconds limit, FunctionRef<bool()> again);
   void report(const TaskSpec& spec) noexcept;
   // Runs the task's work on its stream and waits for it; raises what it throws, and what has lost the device meanwhile.
   static void run_on_stream(const TaskSpec& spec, FunctionRef<void()> work);

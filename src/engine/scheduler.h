@@ -45,8 +45,9 @@ class Scheduler {
   void end_inline(InlineFrame& frame, const std::exception_ptr& error) noexcept;
   void submit(Task* task);
 
-  // False: the deadline has passed. Raises the error of the Var.
-  bool wait(Var& var, bool for_all, Deadline deadline);
+  // Until next_deadline(), and on to the next one each time that `again` says so; false: the last one has passed.
+  // Raises the error of the Var.
+  bool wait(Var& var, bool for_all, FunctionRef<Deadline()> next_deadline, FunctionRef<bool()> again);
   // Raises the oldest error that has not been raised.
   bool wait_all(Deadline deadline);
 

@@ -71,7 +71,7 @@ bool Scheduler::help(ThreadContext& context, const Waiting& waiting) {
   }
 }
 
-bool Scheduler::wait(Var& var, bool for_all, Deadline deadline) {
+bool Scheduler::wait(Var& var, bool for_all, FunctionRef<Deadline()> next_deadline, FunctionRef<bool()> again) {
   if (var.idle() && !VarAccess::has_uses(var, for_all)) {
     if (const FailurePtr failure = VarAccess::failure(var)) failure->raise();
     return true;
@@ -94,7 +94,8 @@ bool Scheduler::wait(Var& var, bool for_all, Deadline deadline) {
     task->wait_state.compare_exchange_strong(expected, Task::kParked, std::memory_order_acq_rel);
     futex_wait(task->wait_state, Task::kParked, limit);
   };
-  const bool reached = help_until(context, {done, allowed, sleep, deadline});
+  bool reached = help_until(context, {done, allowed, sleep, next_deadline()});
+  while (!reached && again()) reached = help_until(context, {done, allowed, sleep, next_deadline()});
   const FailurePtr failure = reached ? task->failure : nullptr;
   Task::drop(task, 1);
   if (failure) failure->raise();

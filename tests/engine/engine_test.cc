@@ -221,7 +221,24 @@ TEST(Engine, TimedWaits) {
   EXPECT_TRUE(x.idle());
 }
 
-// wait_to_read lets earlier readers be; wait_to_write does not.
+TEST(Engine, TimedWaitsGoOnAsLongAsTheyAreToldTo) {
+  Engine engine(config_with(1));
+  Var x;
+  std::array<Var*, 1> writes{&x};
+  std::atomic<bool> go{false};
+  engine.push({.name = "slow", .writes = writes, .may_block = true}, [&] {
+    while (!go) std::this_thread::sleep_for(milliseconds(1));
+  });
+  int asked = 0;
+  EXPECT_FALSE(engine.wait_to_read_for(x, milliseconds(1), [&] { return ++asked < 3; }));
+  EXPECT_EQ(asked, 3);
+  EXPECT_TRUE(engine.wait_to_write_for(x, milliseconds(1), [&] {
+    go = true;
+    return true;
+  }));
+  EXPECT_TRUE(x.idle());
+}
+
 // A helping thread does not follow a chain of ready tasks beyond what it waits for, nor beyond its time.
 TEST(Engine, WaitsEndInTheMiddleOfAChain) {
   Engine engine(config_with(1));
@@ -244,6 +261,7 @@ TEST(Engine, WaitsEndInTheMiddleOfAChain) {
   EXPECT_EQ(runs, kTasks);
 }
 
+// wait_to_read lets earlier readers be; wait_to_write does not.
 TEST(Engine, WaitToReadDoesNotWaitForReaders) {
   Engine engine(config_with(1));
   Var x;
