@@ -103,7 +103,7 @@ class HeldThreads {
       });
     }
     // Fewer may come than were asked for, or later.
-    constexpr auto kMost = std::chrono::milliseconds(20);
+    constexpr auto kMost = std::chrono::milliseconds(100);
     const auto until = std::chrono::steady_clock::now() + kMost;
     while (state_->arrived.load() < core_count() - 1 && std::chrono::steady_clock::now() < until)
       std::this_thread::yield();
@@ -228,8 +228,9 @@ void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<vo
 }
 
 void run_in_arena_of(int width, FunctionRef<void()> body) {
-  if (kSerial || threads_are_lost) return body();
-  const int seen = std::clamp(width, 1, core_count());
+  if (kSerial) return body();
+  // Outside an arena libraries would share their loops with threads that are lost.
+  const int seen = threads_are_lost ? 1 : std::clamp(width, 1, core_count());
   run_in({seen, std::min(seen, idle_cores())}, body);
 }
 
