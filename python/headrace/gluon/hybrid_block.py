@@ -156,13 +156,12 @@ class HybridBlock(CachedBlock):
         for child in self._children.values():
             child.hybridize(
                 active,
-                None,
-                clear,
-                static_alloc,
-                static_shape,
-                inline_limit,
-                forward_bulk_size,
-                backward_bulk_size,
+                static_alloc=static_alloc,
+                static_shape=static_shape,
+                inline_limit=inline_limit,
+                forward_bulk_size=forward_bulk_size,
+                backward_bulk_size=backward_bulk_size,
+                **({} if clear else {"clear": False}),
                 **({"trace": True} if trace else {}),
             )
 

@@ -93,7 +93,9 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
         ends.append(ends[-1] + step + (i < extra))
     prefix = (slice(None),) * (batch_axis % ndim)
     keys = [(*prefix, slice(begin, end)) for begin, end in zip(ends, ends[1:])]
-    return [data[key if prefix else key[0]] for key in keys]  # sparse arrays take slices of rows alone
+    if prefix:
+        return [data[key].copy() for key in keys]
+    return [data[rows] for (rows,) in keys]
 
 
 def split_and_load(data, ctx_list, batch_axis=0, even_split=True):

@@ -124,7 +124,7 @@ def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
     rows, columns = slice(y0, y0 + h), slice(x0, x0 + w)
     part = src[rows, columns] if src.ndim == 3 else src[:, rows, columns]
     if size is None or (w, h) == tuple(size):
-        return part
+        return part.copy()
     return imresize(part, *size, interp=interp)
 
 

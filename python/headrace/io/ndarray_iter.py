@@ -47,13 +47,14 @@ def _array(name, value):
 
 
 class NDArrayIter(DataIter):
-    """Batches of `batch_size` samples along the first axis of arrays.
+    """Batches of `batch_size` samples along the axis of arrays that `layout` calls N, by default the first.
 
     `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays, and lists of numbers, become
     float32, and matrices of SciPy CSRNDArrays. `shuffle` draws a new order at each `reset` from NumPy's
     generator. An incomplete last batch is filled from the beginning ('pad'), dropped ('discard'), or waits
-    for the next pass ('roll_over'). Dense batches in order are views. There are as many samples as the first
-    array of data has; what others have beyond them is not read.
+    for the next pass ('roll_over'). Batches are copies. There are as many samples as the first array of data
+    has; what others have beyond them is not read. Arrays that have no such axis (labels of one axis beside
+    data of layout 'TNC') have their samples along the first.
 
     AssertionError: no data. TypeError: no arrays. ValueError: an array has fewer samples than the first,
     batch_size is less than 1, or more than the samples that roll over. NotImplementedError: CSRNDArrays, and
@@ -81,12 +82,13 @@ class NDArrayIter(DataIter):
         super().__init__(batch_size)
         self.data = named_arrays(data, data_name, allow_empty=False)
         self.label = named_arrays(label, label_name, allow_empty=True)
-        self.num_data = self.data[0][1].shape[0]
+        self.layout = layout
+        self.num_data = self._samples(self.data[0][1])
         for name, array in (*self.data, *self.label):
-            if array.shape[0] < self.num_data:
+            if self._samples(array) < self.num_data:
                 raise ArrayValueError(
-                    f"NDArrayIter: {name} has {array.shape[0]} samples, {self.data[0][0]} has {self.num_data}"
-                    "; give at least as many"
+                    f"NDArrayIter: {name} has {self._samples(array)} samples, {self.data[0][0]} has "
+                    f"{self.num_data}; give at least as many"
                 )
         if last_batch_handle == "roll_over" and self.num_data < batch_size:
             raise ArrayValueError(
@@ -102,11 +104,11 @@ class NDArrayIter(DataIter):
         self.num_source = len(self.data_list)
         self.shuffle = shuffle
         self.last_batch_handle = last_batch_handle
-        self.layout = layout
         self.idx = numpy.arange(self.num_data)
         self._order = self.idx.copy()  # which sample stands where, after all the shuffling so far
         self._waiting = self.idx[:0]
-        self.hard_reset()
+        self.cursor = -batch_size
+        self.reset()
 
     @property
     def provide_data(self):
@@ -119,10 +121,18 @@ class NDArrayIter(DataIter):
         return self._describe(self.label)
 
     def _describe(self, source):
-        return [
-            DataDesc(name, (self.batch_size, *array.shape[1:]), array.dtype, self.layout)
-            for name, array in source
-        ]
+        return [DataDesc(name, self._batch_shape(array), array.dtype, self.layout) for name, array in source]
+
+    def _axis(self, array):
+        axis = self.layout.find("N")
+        return axis if 0 <= axis < array.ndim else 0
+
+    def _samples(self, array):
+        return array.shape[self._axis(array)]
+
+    def _batch_shape(self, array):
+        axis = self._axis(array)
+        return (*array.shape[:axis], self.batch_size, *array.shape[axis + 1 :])
 
     def _shuffle(self):
         if self.shuffle:
@@ -172,11 +182,12 @@ class NDArrayIter(DataIter):
         rows = self._rows()
         return [self._taken(array, rows) for _, array in source]
 
-    @staticmethod
-    def _taken(array, rows):
-        if array.stype == "csr" and not isinstance(rows, slice):
-            return take(array, arrays.array(rows, dtype="int64"))
-        return array[rows]
+    def _taken(self, array, rows):
+        if array.stype == "csr":
+            return array[rows] if isinstance(rows, slice) else take(array, arrays.array(rows, dtype="int64"))
+        axis = self._axis(array)
+        part = array[(slice(None),) * axis + (rows,)] if axis else array[rows]
+        return part.copy() if isinstance(rows, slice) else part
 
     def getdata(self):
         """The data of the present batch."""

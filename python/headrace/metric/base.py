@@ -122,7 +122,8 @@ class EvalMetric:
 
     def reset(self):
         """Forgets everything."""
-        self.reset_local()
+        self.num_inst = 0
+        self.sum_metric = 0.0
         self.global_num_inst = 0
         self.global_sum_metric = 0.0
 

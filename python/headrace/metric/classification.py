@@ -84,6 +84,7 @@ class _BinaryMetric(CountingMetric):
 
     def reset(self):
         super().reset()
+        self._counts = numpy.zeros(4)
         self._global_counts = numpy.zeros(4)
 
     def reset_local(self):
@@ -192,6 +193,7 @@ class PCC(CountingMetric):
 
     def reset(self):
         super().reset()
+        self._counts = numpy.zeros((0, 0))
         self._global_counts = numpy.zeros((0, 0))
 
     def reset_local(self):

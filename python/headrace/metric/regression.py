@@ -97,6 +97,7 @@ class PearsonCorrelation(CountingMetric):
 
     def reset(self):
         super().reset()
+        self._moments = numpy.zeros(6)
         self._global_moments = numpy.zeros(6)
 
     def reset_local(self):

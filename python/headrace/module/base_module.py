@@ -103,7 +103,7 @@ class BaseModule:
         for number, batch in enumerate(eval_data):
             if number == num_batch:
                 return
-            self.prepare(batch, sparse_row_id_fn)
+            self.prepare(batch, sparse_row_id_fn=sparse_row_id_fn)
             self.forward(batch, is_train=False)
             yield number, batch
 
@@ -167,12 +167,13 @@ class BaseModule:
         ValueError: there is no batch in an epoch.
         """
         assert num_epoch is not None, "please specify number of epochs"
-        self.bind(train_data.provide_data, train_data.provide_label, for_training=True,
-                  force_rebind=force_rebind)  # fmt: skip
+        self.bind(data_shapes=train_data.provide_data, label_shapes=train_data.provide_label,
+                  for_training=True, force_rebind=force_rebind)  # fmt: skip
         if monitor is not None:
             self.install_monitor(monitor)
-        self.init_params(initializer, arg_params, aux_params, allow_missing, force_init)
-        self.init_optimizer(kvstore, optimizer, optimizer_params)
+        self.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params,
+                         allow_missing=allow_missing, force_init=force_init)  # fmt: skip
+        self.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params)
         eval_metric = metric.create(eval_metric)
         for epoch in range(begin_epoch, num_epoch):
             start = time.time()
@@ -225,7 +226,7 @@ class BaseModule:
             self.update_metric(eval_metric, *labels_of(data_batch))
             next_data_batch = next(batches, None)
             if next_data_batch is not None:
-                self.prepare(next_data_batch, sparse_row_id_fn)
+                self.prepare(next_data_batch, sparse_row_id_fn=sparse_row_id_fn)
             else:
                 values = eval_metric.get_global_name_value()
             if monitor is not None:
@@ -247,7 +248,9 @@ class BaseModule:
 
     def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
         """Writes parameters. RuntimeError: one is missing and not allowed to. ValueError: one is unknown."""
-        self.init_params(None, arg_params, aux_params, allow_missing, force_init, allow_extra)
+        self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params,
+                         allow_missing=allow_missing, force_init=force_init,
+                         allow_extra=allow_extra)  # fmt: skip
 
     def save_params(self, fname):
         """Writes the parameters to a file, with keys 'arg:<name>' and 'aux:<name>'."""

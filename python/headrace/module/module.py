@@ -348,7 +348,8 @@ class Module(BaseModule):
     def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
         """Writes parameters. RuntimeError: one is missing and not allowed to. ValueError: one is unknown."""
         if not allow_missing:
-            self.init_params(None, arg_params, aux_params, False, force_init, allow_extra)
+            self.init_params(initializer=None, arg_params=arg_params, aux_params=aux_params,
+                             allow_missing=False, force_init=force_init, allow_extra=allow_extra)  # fmt: skip
             return
         if self.params_initialized and not force_init:
             warnings.warn(

@@ -96,7 +96,9 @@ class SequentialModule(BaseModule):
         assert self.binded, "call bind before initializing the parameters"
         owners = {}
         for number, module in enumerate(self._modules):
-            module.init_params(initializer, arg_params, aux_params, allow_missing, force_init, allow_extra)
+            module.init_params(initializer=initializer, arg_params=arg_params, aux_params=aux_params,
+                               allow_missing=allow_missing, force_init=force_init,
+                               allow_extra=allow_extra)  # fmt: skip
             for params in module.get_params():
                 for name in params:
                     if name in owners:
@@ -136,13 +138,13 @@ class SequentialModule(BaseModule):
                     for name, one in zip(names, shapes)
                 ]
             module.bind(
-                shapes,
-                label_shapes if takes_labels else None,
-                for_training,
-                for_training and (inputs_need_grad or number > 0),
-                force_rebind,
-                None,
-                grad_req,
+                data_shapes=shapes,
+                label_shapes=label_shapes if takes_labels else None,
+                for_training=for_training,
+                inputs_need_grad=for_training and (inputs_need_grad or number > 0),
+                force_rebind=force_rebind,
+                shared_module=None,
+                grad_req=grad_req,
             )
             shapes = module.output_shapes
         self._label_shapes = label_shapes if labels_used else None
@@ -156,7 +158,8 @@ class SequentialModule(BaseModule):
             self.logger.warning("optimizer already initialized, ignoring.")
             return
         for module in self._modules:
-            module.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+            module.init_optimizer(kvstore=kvstore, optimizer=optimizer, optimizer_params=optimizer_params,
+                                  force_init=force_init)  # fmt: skip
         self.optimizer_initialized = True
 
     def forward(self, data_batch, is_train=None):
@@ -165,13 +168,13 @@ class SequentialModule(BaseModule):
         data, rest = data_batch.data, [getattr(data_batch, name, None) for name in ("label", "pad", "index")]
         for before, module in zip([None, *self._modules], self._modules):
             data = data if before is None else before.get_outputs()
-            module.forward(DataBatch(data, *rest), is_train)
+            module.forward(DataBatch(data, *rest), is_train=is_train)
 
     def backward(self, out_grads=None):
         """Runs all modules backward; `out_grads`: those of the last one's outputs."""
         self._check("backward")
         for module in reversed(self._modules):
-            module.backward(out_grads)
+            module.backward(out_grads=out_grads)
             if module is not self._modules[0]:
                 out_grads = module.get_input_grads()
 

@@ -63,8 +63,10 @@ class Updater:
 
     @property
     def aggregate_updates(self):
-        """Whether lists are updated in one operation per dtype."""
-        return self.optimizer.has_update_group
+        """Whether lists are updated in one operation per dtype. Subclasses that are called otherwise see
+        one parameter at a time.
+        """
+        return self.optimizer.has_update_group and type(self).__call__ is Updater.__call__
 
     def __call__(self, index, grad, weight):
         if not isinstance(index, (list, tuple)):

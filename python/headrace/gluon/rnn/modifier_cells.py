@@ -205,7 +205,14 @@ class ResidualCell(ModifierCell):
         """As RecurrentCell.unroll; the base cell is unrolled, and the inputs are added to its outputs."""
         self.reset()
         with self._open() as cell:
-            outputs, states = cell.unroll(length, inputs, begin_state, layout, merge_outputs, valid_length)
+            outputs, states = cell.unroll(
+                length,
+                inputs=inputs,
+                begin_state=begin_state,
+                layout=layout,
+                merge_outputs=merge_outputs,
+                valid_length=valid_length,
+            )
         merge = isinstance(outputs, tensor_types) if merge_outputs is None else merge_outputs
         inputs, axis, F, _ = format_sequence(length, inputs, layout, merge)
         if valid_length is not None:

@@ -69,7 +69,14 @@ class _Stack(_Composite):
         new_states = []
         for i, (cell, states) in enumerate(self._with_states(begin_state), 1):
             merge = merge_outputs if i == len(self) else None
-            inputs, states = cell.unroll(length, inputs, states, layout, merge, valid_length)
+            inputs, states = cell.unroll(
+                length,
+                inputs=inputs,
+                begin_state=states,
+                layout=layout,
+                merge_outputs=merge,
+                valid_length=valid_length,
+            )
             new_states.extend(states)
         return inputs, new_states
 
@@ -149,8 +156,22 @@ class BidirectionalCell(_Composite, HybridRecurrentCell):
         backward = reverse_steps(steps, length, valid_length)
         begin_state = begin_state_of(self, F, begin_state, steps, batch_size)
         (l_cell, l_states), (r_cell, r_states) = self._with_states(begin_state)
-        l_out, l_states = l_cell.unroll(length, steps, l_states, layout, merge_outputs, valid_length)
-        r_out, r_states = r_cell.unroll(length, backward, r_states, layout, False, valid_length)
+        l_out, l_states = l_cell.unroll(
+            length,
+            inputs=steps,
+            begin_state=l_states,
+            layout=layout,
+            merge_outputs=merge_outputs,
+            valid_length=valid_length,
+        )
+        r_out, r_states = r_cell.unroll(
+            length,
+            inputs=backward,
+            begin_state=r_states,
+            layout=layout,
+            merge_outputs=False,
+            valid_length=valid_length,
+        )
         r_out = reverse_steps(r_out, length, valid_length)
         if merge_outputs is None:
             merge_outputs = not isinstance(l_out, list)

@@ -97,7 +97,9 @@ class SequentialRNNCell(_Composite):
         new_states = []
         for i, (cell, states) in enumerate(self._with_states(begin_state), 1):
             merge = merge_outputs if i == len(self._cells) else None
-            inputs, states = cell.unroll(length, inputs, states, layout, merge)
+            inputs, states = cell.unroll(
+                length, inputs=inputs, begin_state=states, layout=layout, merge_outputs=merge
+            )
             new_states.extend(states)
         return inputs, new_states
 
@@ -132,8 +134,16 @@ class BidirectionalCell(_Composite):
         steps = as_steps(length, inputs, layout)
         begin_state = self.begin_state() if begin_state is None else begin_state
         (l_cell, l_begin), (r_cell, r_begin) = self._with_states(begin_state)
-        forward, l_states = l_cell.unroll(length, steps, l_begin, layout, merge_outputs)
-        backward, r_states = r_cell.unroll(length, list(reversed(steps)), r_begin, layout, merge_outputs)
+        forward, l_states = l_cell.unroll(
+            length, inputs=steps, begin_state=l_begin, layout=layout, merge_outputs=merge_outputs
+        )
+        backward, r_states = r_cell.unroll(
+            length,
+            inputs=list(reversed(steps)),
+            begin_state=r_begin,
+            layout=layout,
+            merge_outputs=merge_outputs,
+        )
         if merge_outputs is None:
             merge_outputs = all(isinstance(out, symbol.Symbol) for out in (forward, backward))
         if merge_outputs:

@@ -129,7 +129,9 @@ class ResidualCell(ModifierCell):
         """As BaseRNNCell.unroll; the base cell is unrolled, and the inputs are added to its outputs."""
         self.reset()
         outputs, states = self._through(
-            lambda cell: cell.unroll(length, inputs, begin_state, layout, merge_outputs)
+            lambda cell: cell.unroll(
+                length, inputs=inputs, begin_state=begin_state, layout=layout, merge_outputs=merge_outputs
+            )
         )
         merge = isinstance(outputs, symbol.Symbol) if merge_outputs is None else merge_outputs
         inputs = as_asked(length, inputs, layout, merge)

@@ -22,7 +22,7 @@ def rnn_unroll(cell, length, inputs=None, begin_state=None, input_prefix="", lay
     warnings.warn("rnn_unroll is deprecated. Please call cell.unroll directly.", stacklevel=2)
     if inputs is None:
         inputs = [Variable(f"{input_prefix}t{i}_data") for i in range(length)]
-    return cell.unroll(length, inputs, begin_state, layout)
+    return cell.unroll(length, inputs=inputs, begin_state=begin_state, layout=layout)
 
 
 def _as_list(cells):

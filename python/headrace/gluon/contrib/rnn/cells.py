@@ -73,7 +73,14 @@ class VariationalDropoutCell(ModifierCell):
         states = begin_state_of(self, F, begin_state, inputs, batch_size)
         inputs = _dropped(F, inputs, self.drop_inputs, axis)
         with self._open() as cell:
-            outputs, states = cell.unroll(length, inputs, states, layout, True, valid_length)
+            outputs, states = cell.unroll(
+                length,
+                inputs=inputs,
+                begin_state=states,
+                layout=layout,
+                merge_outputs=True,
+                valid_length=valid_length,
+            )
         outputs = _dropped(F, outputs, self.drop_outputs, axis)
         merge = merge_outputs is None or merge_outputs
         outputs, _, _, _ = format_sequence(length, outputs, layout, merge)
