@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from headrace import io, kv, metric, module, nd, optimizer, sym
-from headrace.gluon import nn, rnn
+from headrace.gluon import loss, nn, rnn
 
 
 def test_children_that_override_hybridize():
@@ -115,3 +115,29 @@ def test_cells_whose_unroll_takes_keywords():
     both = rnn.BidirectionalCell(Open(3, input_size=2), Open(3, input_size=2))
     both.initialize()
     assert both.unroll(4, nd.ones((1, 4, 2)), merge_outputs=True)[0].shape == (1, 4, 6)
+
+
+def test_attributes_of_programs_are_their_own():
+    class OverGraph(nn.HybridBlock):
+        def __init__(self, graph):
+            super().__init__()
+            self._graph = graph
+            self.dense = nn.Dense(2, in_units=2, weight_initializer="ones")
+
+        def _run_graph(self, x):
+            return x * self._graph
+
+        def hybrid_forward(self, F, x):
+            return self.dense(self._run_graph(x))
+
+    net = OverGraph(3)
+    net.initialize()
+    for _ in range(2):
+        assert net(nd.ones((1, 2))).asnumpy().tolist() == [[6, 6]]
+        net.hybridize()
+
+    class Narrow(loss.L2Loss):
+        def _mean(self, x):
+            return x.mean()
+
+    assert Narrow()(nd.ones((2, 2)), nd.zeros((2, 2))).asnumpy().tolist() == [0.5, 0.5]

@@ -61,7 +61,7 @@ class Block:
 
     # What `save` and `summary` ask every block.
     _is_hybrid = False
-    _graph = None  # of a hybrid block that was hybridized and called
+    _traced_graph = None  # of a hybrid block that was hybridized and called
     _hides_children = False  # whether a call does not reach the children, being a compiled graph
     _has_summary_row = True
 

@@ -17,15 +17,15 @@ __all__ = ["CachedBlock"]
 class CachedBlock(Block):
     """What a HybridBlock is once it is hybridized.
 
-    While `_active`, subclasses answer calls on arrays by `_run_graph`, which traces `_graph` when there is
-    none. They call `_clear_cached_op` when what the graph was traced from changes.
+    While `_active`, subclasses answer calls on arrays by `_run_traced_graph`, which traces `_traced_graph`
+    when there is none. They call `_clear_cached_op` when what the graph was traced from changes.
     """
 
     _is_hybrid = True
     _hybridize_call = "hybridize()"  # after which calls run the graph
 
     def __init__(self, prefix=None, params=None):
-        self._graph = None
+        self._traced_graph = None
         self._active = False
         self._flags = []  # the options of hybridize
         self._op_hooks = []
@@ -41,21 +41,21 @@ class CachedBlock(Block):
         return self._compiles
 
     def _clear_cached_op(self):
-        object.__setattr__(self, "_graph", None)
+        object.__setattr__(self, "_traced_graph", None)
 
     # --- running ---
 
     def _graph_for(self, args):
         flat, in_format = flatten(args, is_array)
-        graph = self._graph
+        graph = self._traced_graph
         if graph is None:
-            graph = self._graph = trace(self, flat, in_format)
+            graph = self._traced_graph = trace(self, flat, in_format)
         elif graph.in_format != in_format:
             flat = graph.fitted(flat, in_format)
         return graph, flat
 
-    def _run_graph(self, *args):
-        graph = self._graph
+    def _run_traced_graph(self, *args):
+        graph = self._traced_graph
         if graph is not None and graph.quick is not None and not self._op_hooks:
             out = graph.quick(args)
             if out is not None:
@@ -133,42 +133,42 @@ class CachedBlock(Block):
         SymbolBlock.imports, Module and MXNet read; the casts of mixed precision are left out on request.
         RuntimeError: not hybridized, or not called yet.
         """
-        if self._graph is None:
+        if self._traced_graph is None:
             raise RuntimeError(
                 f"Please first call block.{self._hybridize_call} and then run forward with this block at "
                 "least once before calling export."
             )
-        write_network(self._graph.outputs, self.collect_params(), path, epoch, remove_amp_cast)
+        write_network(self._traced_graph.outputs, self.collect_params(), path, epoch, remove_amp_cast)
 
     # What MXNet's block has as fields and programs read: parts of the graph.
 
     @property
     def _cached_graph(self):
         """(variables of the inputs, outputs) as symbols, or () before the first call after hybridize()."""
-        if self._graph is None:
+        if self._traced_graph is None:
             return ()
-        return [symbols().var(name) for name in self._graph.data_names], self._graph.outputs
+        return [symbols().var(name) for name in self._traced_graph.data_names], self._traced_graph.outputs
 
     @property
     def _cached_op(self):
-        return None if self._graph is None else self._graph.op
+        return None if self._traced_graph is None else self._traced_graph.op
 
     @property
     def _in_format(self):
         """How the arguments are nested: 0 for an array, -1 for None, a list for a list."""
-        return None if self._graph is None else self._graph.in_format
+        return None if self._traced_graph is None else self._traced_graph.in_format
 
     @_in_format.setter
     def _in_format(self, value):
-        if self._graph is not None:
-            self._graph.set_in_format(value)
+        if self._traced_graph is not None:
+            self._traced_graph.set_in_format(value)
 
     @property
     def _out_format(self):
         """How the outputs are nested."""
-        return None if self._graph is None else self._graph.out_format
+        return None if self._traced_graph is None else self._traced_graph.out_format
 
     @_out_format.setter
     def _out_format(self, value):
-        if self._graph is not None:
-            self._graph.out_format = value
+        if self._traced_graph is not None:
+            self._traced_graph.out_format = value

@@ -181,7 +181,7 @@ class HybridBlock(CachedBlock):
     # --- running ---
 
     def __call__(self, *args):
-        graph = self._graph
+        graph = self._traced_graph
         if (
             graph is None
             or graph.quick is None
@@ -224,7 +224,7 @@ class HybridBlock(CachedBlock):
     def _run_graph_or_blocks(self, *args):
         """Runs the graph; where a part of it cannot be compiled, the block as it is written, for good."""
         try:
-            return self._run_graph(*args)
+            return self._run_traced_graph(*args)
         except TracingError as refusal:
             self._active = False
             warnings.warn(
@@ -294,11 +294,14 @@ class HybridBlock(CachedBlock):
         graph.infer(flat, attr)
 
     def _finish_deferred(self, *args):
-        kept, self._graph = self._graph, None  # traced for this block alone: children have their own calls
+        kept, self._traced_graph = (
+            self._traced_graph,
+            None,
+        )  # traced for this block alone: children have their own calls
         try:
             self.infer_shape(*args)
         finally:
-            self._graph = kept
+            self._traced_graph = kept
         for own in self._params.values():
             own._finish_deferred_init()
 
@@ -350,7 +353,7 @@ def _compiled(forward):
         if not self._compiles or args[0]._is_abstract:
             return forward(self, *args)
         try:
-            return self._run_graph(*args)
+            return self._run_traced_graph(*args)
         except TracingError as refusal:
             out = forward(self, *args)
             self._active = False

@@ -93,16 +93,16 @@ class Loss(HybridBlock):
     def __repr__(self):
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
-    def _weighted(self, F, loss, sample_weight, weight=None):
+    def _times_weights(self, F, loss, sample_weight, weight=None):
         return _apply_weighting(F, loss, self._weight if weight is None else weight, sample_weight)
 
-    def _mean(self, F, loss):
-        return self._reduced(F, "mean", loss)
+    def _mean_of_each(self, F, loss):
+        return self._reduce_each(F, "mean", loss)
 
-    def _sum(self, F, loss):
-        return self._reduced(F, "sum", loss)
+    def _sum_of_each(self, F, loss):
+        return self._reduce_each(F, "sum", loss)
 
-    def _reduced(self, F, function, loss):
+    def _reduce_each(self, F, function, loss):
         """The mean or sum over all axes but the batch axis."""
         if not is_np_array():
             return getattr(F, function)(loss, axis=self._batch_axis, exclude=True)
@@ -126,7 +126,7 @@ class L2Loss(Loss):
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         loss = _math(F).square(_reshape_like(F, label, pred) - pred)
-        return self._mean(F, self._weighted(F, loss, sample_weight, self._weight / 2))
+        return self._mean_of_each(F, self._times_weights(F, loss, sample_weight, self._weight / 2))
 
 
 class L1Loss(Loss):
@@ -144,7 +144,7 @@ class L1Loss(Loss):
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         loss = _math(F).abs(_reshape_like(F, label, pred) - pred)
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean_of_each(F, self._times_weights(F, loss, sample_weight))
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
@@ -166,7 +166,9 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
     def hybrid_forward(self, F, pred, label, sample_weight=None, pos_weight=None):
         label = _reshape_like(F, label, pred)
         per_element = self._from_probability if self._from_sigmoid else self._from_score
-        return self._mean(F, self._weighted(F, per_element(F, pred, label, pos_weight), sample_weight))
+        return self._mean_of_each(
+            F, self._times_weights(F, per_element(F, pred, label, pos_weight), sample_weight)
+        )
 
     @staticmethod
     def _from_score(F, pred, label, pos_weight):
@@ -220,7 +222,7 @@ class SoftmaxCrossEntropyLoss(Loss):
             loss = -_nn(F).pick(pred, label, axis=self._axis, keepdims=True)
         else:
             loss = -_math(F).sum(pred * _reshape_like(F, label, pred), axis=self._axis, keepdims=True)
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean_of_each(F, self._times_weights(F, loss, sample_weight))
 
 
 class KLDivLoss(Loss):
@@ -243,7 +245,9 @@ class KLDivLoss(Loss):
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         if not self._from_logits:
             pred = _nn(F).log_softmax(pred, axis=self._axis)
-        return self._sum(F, self._weighted(F, label * (_math(F).log(label + 1e-12) - pred), sample_weight))
+        return self._sum_of_each(
+            F, self._times_weights(F, label * (_math(F).log(label + 1e-12) - pred), sample_weight)
+        )
 
 
 class HuberLoss(Loss):
@@ -264,7 +268,7 @@ class HuberLoss(Loss):
         m, rho = _math(F), self._rho
         distance = m.abs(_reshape_like(F, label, pred) - pred)
         loss = m.where(distance > rho, distance - 0.5 * rho, (0.5 / rho) * m.square(distance))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean_of_each(F, self._times_weights(F, loss, sample_weight))
 
 
 class HingeLoss(Loss):
@@ -283,7 +287,7 @@ class HingeLoss(Loss):
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         loss = _nn(F).relu(self._margin - pred * _reshape_like(F, label, pred))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean_of_each(F, self._times_weights(F, loss, sample_weight))
 
 
 class SquaredHingeLoss(HingeLoss):
@@ -298,7 +302,7 @@ class SquaredHingeLoss(HingeLoss):
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         loss = _math(F).square(_nn(F).relu(self._margin - pred * _reshape_like(F, label, pred)))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean_of_each(F, self._times_weights(F, loss, sample_weight))
 
 
 class LogisticLoss(Loss):
@@ -323,7 +327,7 @@ class LogisticLoss(Loss):
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
         loss = _nn(F).relu(pred) - pred * label + _softplus(F, -_math(F).abs(pred))
-        return self._mean(F, self._weighted(F, loss, sample_weight))
+        return self._mean_of_each(F, self._times_weights(F, loss, sample_weight))
 
 
 class TripletLoss(Loss):
@@ -345,7 +349,9 @@ class TripletLoss(Loss):
         square = _math(F).square
         to_positive = square(_reshape_like(F, positive, pred) - pred)
         difference = to_positive - square(_reshape_like(F, negative, pred) - pred)
-        return self._weighted(F, _nn(F).relu(self._sum(F, difference) + self._margin), sample_weight)
+        return self._times_weights(
+            F, _nn(F).relu(self._sum_of_each(F, difference) + self._margin), sample_weight
+        )
 
 
 class PoissonNLLLoss(Loss):
@@ -375,7 +381,7 @@ class PoissonNLLLoss(Loss):
         if self._compute_full:
             stirling = target * m.log(target) - target + 0.5 * m.log(2 * math.pi * target)
             loss = loss + m.where(target > 1, stirling, m.zeros_like(target))
-        return m.mean(self._weighted(F, loss, sample_weight))
+        return m.mean(self._times_weights(F, loss, sample_weight))
 
 
 class CosineEmbeddingLoss(Loss):
@@ -402,7 +408,7 @@ class CosineEmbeddingLoss(Loss):
         apart = _nn(F).relu(cosine - self._margin)
         apart = m.where(label == -1, apart, m.zeros_like(apart))
         loss = m.where(label == 1, 1 - cosine, apart)
-        return self._weighted(F, loss, sample_weight)
+        return self._times_weights(F, loss, sample_weight)
 
     @staticmethod
     def _cosine(m, x, y):
@@ -453,7 +459,7 @@ class CTCLoss(Loss):
             use_label_lengths=label_lengths is not None,
             blank_label="last",
         )
-        return self._weighted(F, loss, sample_weight)
+        return self._times_weights(F, loss, sample_weight)
 
 
 class SDMLLoss(Loss):
@@ -485,7 +491,7 @@ class SDMLLoss(Loss):
         own = nn.pick(logs, arange_like(logs, axis=0), axis=1)
         cross = right * own + wrong * (m.sum(logs, axis=1) - own)
         negentropy = right * math.log(right + 1e-12) + self._smoothing * m.log(wrong + 1e-12)
-        return self._weighted(F, negentropy - cross, None)
+        return self._times_weights(F, negentropy - cross, None)
 
 
 SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss

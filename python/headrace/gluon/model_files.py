@@ -26,7 +26,7 @@ def _numbered(block, counter):
 def _described(block, counter):
     described = {"orig_name": block.name}
     if block._is_hybrid:
-        graph = block._graph
+        graph = block._traced_graph
         if graph is not None:
             described["in_format"], described["out_format"] = graph.in_format, graph.out_format
             described["inputs"] = [sym.var(name).tojson() for name in graph.data_names]
@@ -109,7 +109,7 @@ class _Reader:
             )
         formats = (described.get("out_format"), described.get("in_format"))
         block._active = block._traces = True
-        block._graph = Graph(outputs, *formats, names, parameters)
+        block._traced_graph = Graph(outputs, *formats, names, parameters)
 
 
 def load_model(block, prefix):

@@ -99,7 +99,7 @@ class SymbolBlock(HybridBlock):
         # Files of structured names leave out what all names begin with.
         start = len(os.path.commonprefix(list(self._params.keys())))
         self._reg_params = {name[start:]: parameter for name, parameter in self._params.items()}
-        self._graph = Graph(outputs, out_format, [0] * len(names), names, parameters)
+        self._traced_graph = Graph(outputs, out_format, [0] * len(names), names, parameters)
         self._active = True
 
     def _alias(self):
@@ -122,18 +122,18 @@ class SymbolBlock(HybridBlock):
         """Runs the graph on arrays, or puts symbols in place of the inputs."""
         flat, _ = flatten((x, *args), lambda one: is_array(one) or isinstance(one, sym.Symbol))
         if is_array(flat[0]):
-            is_nested = any(isinstance(one, list) for one in self._graph.in_format)
-            return self._run_graph(x, *args) if is_nested else self._run_graph(*flat)
-        replaced = self._graph.outputs(**dict(zip(self._input_names, flat)))
-        if self._graph.out_format == 0:
+            is_nested = any(isinstance(one, list) for one in self._traced_graph.in_format)
+            return self._run_traced_graph(x, *args) if is_nested else self._run_traced_graph(*flat)
+        replaced = self._traced_graph.outputs(**dict(zip(self._input_names, flat)))
+        if self._traced_graph.out_format == 0:
             return replaced
-        return regroup(iter(replaced), self._graph.out_format)
+        return regroup(iter(replaced), self._traced_graph.out_format)
 
     def cast(self, dtype):
         """Converts all parameters and gradients to `dtype`; beside float16 and bfloat16 those of batch
         normalisations become float32.
         """
-        of_norms = _parameters_of_batch_norms(self._graph.outputs)
+        of_norms = _parameters_of_batch_norms(self._traced_graph.outputs)
         for parameter in self._params.values():
             parameter.cast(statistics_dtype(dtype) if parameter.name in of_norms else dtype)
 
@@ -142,5 +142,5 @@ class SymbolBlock(HybridBlock):
         self.collect_params().reset_ctx(ctx)
 
     def __repr__(self):
-        inputs, outputs = len(self._input_names), len(self._graph.outputs)
-        return f"SymbolBlock(\n{self._graph.outputs} : {inputs} -> {outputs}\n)"
+        inputs, outputs = len(self._input_names), len(self._traced_graph.outputs)
+        return f"SymbolBlock(\n{self._traced_graph.outputs} : {inputs} -> {outputs}\n)"

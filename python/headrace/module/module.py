@@ -51,6 +51,21 @@ def _resized(described, given):
     return [_described(one, tuple(array.shape)) for one, array in zip(described or (), given or ())]
 
 
+def _fill(array, name, given, initializer, allow_missing):
+    if given is not None and name in given:
+        value = given[name]
+        if value.shape != array.shape:
+            raise ArrayValueError(
+                f"the parameter {name} has shape {array.shape}, the value given {value.shape}"
+            )
+        array[:] = arrays.like(value.astype(array._dtype_name).as_in_context(array.ctx), array)
+        return
+    if given is not None and not allow_missing:
+        raise RuntimeError(f"{name} is not presented")
+    if initializer is not None:
+        initializer(name, array)
+
+
 class Module(BaseModule):
     """A symbol whose inputs `data_names` and `label_names` come from batches; its other arguments are
     parameters.
@@ -324,26 +339,11 @@ class Module(BaseModule):
         ):
             held = dict(zip(names, self._exec_group.arrays_of(names, kind)))
             for name, (first, *others) in sorted(held.items()):
-                self._fill(first, InitDesc(name, attributes.get(name)), given, initializer, allow_missing)
+                _fill(first, InitDesc(name, attributes.get(name)), given, initializer, allow_missing)
                 for other in others:
                     other[:] = first.as_in_context(other.ctx)
         self._write_to_store()
         self.params_initialized = True
-
-    @staticmethod
-    def _fill(array, name, given, initializer, allow_missing):
-        if given is not None and name in given:
-            value = given[name]
-            if value.shape != array.shape:
-                raise ArrayValueError(
-                    f"the parameter {name} has shape {array.shape}, the value given {value.shape}"
-                )
-            array[:] = arrays.like(value.astype(array._dtype_name).as_in_context(array.ctx), array)
-            return
-        if given is not None and not allow_missing:
-            raise RuntimeError(f"{name} is not presented")
-        if initializer is not None:
-            initializer(name, array)
 
     def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
         """Writes parameters. RuntimeError: one is missing and not allowed to. ValueError: one is unknown."""

@@ -71,7 +71,7 @@ def test_forward_runs_as_it_is_written():
     assert net(nd.ones((2, 3)), nd.ones(2) * 4).asscalar() == 6
     assert net(nd.ones((2, 3)), None, 2).asscalar() == 4.5
     assert net.calls == 6
-    assert net.dense._graph is not None  # what it calls is compiled
+    assert net.dense._traced_graph is not None  # what it calls is compiled
     x = nd.ones((2, 3))
     x.attach_grad()
     with autograd.record():
@@ -103,7 +103,7 @@ def test_trace_reaches_children_and_goes_again():
         assert net(nd.ones((2, 3))).asscalar() == 3
     traced = net[0].calls
     net(nd.ones((2, 3)))
-    assert net[0].calls == traced and net[0]._graph is not None
+    assert net[0].calls == traced and net[0]._traced_graph is not None
     with pytest.warns(UserWarning, match="HybridSequential"):
         net.hybridize()
     net(nd.ones((2, 3)))
@@ -165,7 +165,7 @@ def test_forward_that_looks_at_values_runs_as_it_is_written():
     y.backward()
     assert y.asnumpy().tolist() == [[3, 3]] and x.grad.asnumpy().tolist() == [[2, 2, 2]]
     assert net(x)[0].asnumpy().tolist() == [[3, 3]]
-    assert net.dense._graph is not None  # what it calls is compiled
+    assert net.dense._traced_graph is not None  # what it calls is compiled
     with pytest.raises(RuntimeError, match="hybridize"):
         net.export("not-written")
 
@@ -345,7 +345,7 @@ def test_a_part_that_needs_arrays_keeps_the_block_around_it_from_being_compiled(
     for found in (first, results()):
         numpy.testing.assert_allclose(found[0], expected[0], 1e-5)
         numpy.testing.assert_allclose(found[1], expected[1], 1e-5)
-    assert net[0]._graph is not None  # compiled by itself
+    assert net[0]._traced_graph is not None  # compiled by itself
 
 
 def test_a_part_that_gets_along_with_symbols_is_compiled_with_the_block():
@@ -354,4 +354,6 @@ def test_a_part_that_gets_along_with_symbols_is_compiled_with_the_block():
     net.initialize()
     net.hybridize()
     assert net(nd.ones((1, 3))).shape == (1, 3)
-    assert [node["op"] for node in json.loads(net._graph.outputs.tojson())["nodes"]][-1] == "_mul_scalar"
+    assert [node["op"] for node in json.loads(net._traced_graph.outputs.tojson())["nodes"]][
+        -1
+    ] == "_mul_scalar"

@@ -40,7 +40,7 @@ def test_a_hybridized_network(saved, x):
     other.load(prefix)
     assert other.name == net.name and other[0].name == net[0].name
     assert list(other.collect_params()) == list(net.collect_params())
-    assert other._active and other._graph.outputs.tojson() == net._graph.outputs.tojson()
+    assert other._active and other._traced_graph.outputs.tojson() == net._traced_graph.outputs.tojson()
     assert other(x).asnumpy().tolist() == outputs.tolist()
     other.export(prefix)
     block = SymbolBlock.imports(f"{prefix}-symbol.json", "data", f"{prefix}-0000.params")

@@ -96,13 +96,6 @@ def test_descriptions():
     assert mx.io.NDArrayIter(X, Y, data_name="x", label_name="y").provide_label == [("y", (1,))]
 
 
-def test_batches_in_order_are_views():
-    data = mx.nd.array(X)
-    batch = next(mx.io.NDArrayIter(data, batch_size=2))
-    data[0, 0] = 50
-    assert batch.data[0][0, 0].asscalar() == 50
-
-
 @pytest.mark.parametrize("shuffle", [False, True])
 @pytest.mark.parametrize("last_batch", ["pad", "discard", "roll_over"])
 def test_first_data_says_how_many_samples_there_are(last_batch, shuffle):
